@@ -1,0 +1,21 @@
+#!/bin/bash
+# run.sh SECONDS TARGET…: each libFuzzer target for so long; new inputs go to build/fuzz/<target>.
+# A finding ends the run with its input named; copy it to tests/fuzz/corpus/<target> once it is fixed.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+seconds=$1
+shift
+libs=$(ls /usr/lib/*/libcjson.so 2>/dev/null >/dev/null && grep -q lcjson Makefile && echo -lcjson || true)
+mkdir -p build/fuzz
+for t in "$@"; do
+    out=build/fuzz/$t
+    mkdir -p "$out.found" "$out.corpus"
+    # shellcheck disable=SC2086
+    clang -std=gnu17 -g -O1 -I. -D_GNU_SOURCE -DLATCH_DEBUG -pthread -fsanitize=fuzzer,address,undefined \
+        -fno-sanitize-recover=undefined -o "$out" "tests/fuzz/fuzz_$t.c" manifest/*.c manifest/io/*.c \
+        proto/base/*.c proto/json/*.c proto/api/*.c $libs -lxxhash -lnettle
+    echo "fuzz $t for $seconds s"
+    "$out" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=2048 -print_final_stats=1 \
+        -artifact_prefix="$out.found/" "$out.corpus" "tests/fuzz/corpus/$t" 2>&1 |
+        grep -E "stat::number_of_executed_units|ERROR|SUMMARY|Test unit written|DONE|cov:" | tail -5
+done
