@@ -1,0 +1,13 @@
+/* migrations.S - the text of the migrations inside the binary, each with a NUL behind it.
+ *
+ * store_sqlite_migrate.c lists them in order; the Makefile rebuilds this when a text changes. */
+    .section .rodata
+
+    .globl store_migration_0001
+    .type store_migration_0001, %object
+store_migration_0001:
+    .incbin "catalog/store/migrations/0001_init.sql"
+    .byte 0
+    .size store_migration_0001, . - store_migration_0001
+
+    .section .note.GNU-stack, "", %progbits

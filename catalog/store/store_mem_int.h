@@ -1,0 +1,162 @@
+/* store_mem_int.h - what the files of store_mem share: its lists, and how a row owns its texts.
+ *
+ *   store_mem.c         life, texts, audit, the first tenant
+ *   store_mem_table.c   databases, tables, directories
+ *   store_mem_branch.c  branches, outcomes, intents, prune */
+#ifndef LATCH_CATALOG_STORE_STORE_MEM_INT_H
+#define LATCH_CATALOG_STORE_STORE_MEM_INT_H
+
+#include <pthread.h>
+
+#include "catalog/store/store.h"
+#include "proto/base/assert.h"
+#include "proto/base/hash.h"
+#include "proto/base/mem.h"
+
+struct m_db {
+    struct m_db *next;
+    void *texts;
+    struct db_row row;
+};
+struct m_branch { /* always called main: nothing in store.h makes another */
+    int64_t epoch;
+    void *texts; /* of head */
+    struct head_row head;
+    struct outcome *outcomes; /* by snapshot id */
+    size_t n, cap;
+};
+struct m_table {
+    struct m_table *next;
+    void *texts;
+    struct table_row row; /* db_id and db_name are taken from `db` */
+    struct m_db *db;
+    struct m_branch main;
+};
+struct m_intent {
+    struct m_intent *next;
+    void *texts;
+    struct intent_row row;
+};
+struct m_audit {
+    struct m_audit *next;
+    int64_t at_ms;
+};
+struct m_dir {
+    int64_t next; /* number to try for this name */
+    size_t len;
+    char key[]; /* "warehouse id/dir" */
+};
+struct store_mem {
+    struct store base; /* first */
+    pthread_mutex_t mu;
+    bool set_up;
+    void *texts; /* of the next two */
+    struct warehouse_row warehouse;
+    struct principal_row principal;
+    uint8_t token_hash[32];
+    struct m_db *dbs;
+    struct m_table *tables;
+    struct m_intent *intents; /* by id */
+    struct m_audit *audits;   /* newest first */
+    struct map dirs;          /* struct m_dir */
+    int64_t last_intent;
+};
+
+/* The fields of a row that are texts. */
+#define STAMP_TEXTS(s) &(s)->owner, &(s)->created_by, &(s)->updated_by
+#define DB_TEXTS(r)                                                                                \
+    ((str *[]){&(r)->id, &(r)->name, &(r)->dir, &(r)->options_json, STAMP_TEXTS(&(r)->stamp), NULL})
+#define TABLE_TEXTS(r)                                                                             \
+    ((str *[]){&(r)->id, &(r)->db_id, &(r)->db_name, &(r)->name, &(r)->dir, &(r)->schema_json,     \
+               &(r)->type, STAMP_TEXTS(&(r)->stamp), NULL})
+#define HEAD_TEXTS(r)   ((str *[]){&(r)->uuid, &(r)->json, NULL})
+#define INTENT_TEXTS(r) ((str *[]){&(r)->table_id, &(r)->branch, &(r)->kind, &(r)->args_json, NULL})
+#define SETUP_TEXTS(s)                                                                             \
+    ((str *[]){&(s)->warehouse.tenant, &(s)->warehouse.name, &(s)->warehouse.root,                 \
+               &(s)->warehouse.options_json, &(s)->principal.tenant, &(s)->principal.name, NULL})
+
+/* --- store_mem.c ------------------------------------------------------------------------------ */
+
+/* Copies the texts into a block of their own and points the fields there. */
+int sm_own(struct ctx *cx, str **fields, void **ret_block) WARN_UNUSED;
+/* The same in cx's arena, for a row that is given out. */
+int sm_lend(struct ctx *cx, str **fields) WARN_UNUSED;
+void sm_freep(void *p);
+#define FREE CLEANUP(sm_freep)
+
+struct store_mem *sm_lock(struct store *st);
+void sm_unlock(struct store_mem **s);
+#define LOCKED(st) CLEANUP(sm_unlock) struct store_mem *s = sm_lock(st)
+
+/* Makes the row (none when there is nothing to say: *ret stays), and, when nothing can fail any
+ * more, puts it in its place. */
+int sm_audit_new(struct ctx *cx, const struct audit *au, struct m_audit **ret) WARN_UNUSED;
+void sm_audit_link(struct store_mem *s, struct m_audit **au);
+int sm_want_warehouse(struct store_mem *s, struct ctx *cx, int64_t id) WARN_UNUSED;
+
+/* --- store_mem_table.c ------------------------------------------------------------------------ */
+
+void sm_db_free(struct m_db **db);
+int sm_table_find(struct store_mem *s, struct ctx *cx, str id, struct m_table **ret) WARN_UNUSED;
+void sm_table_unlink(struct store_mem *s, struct m_table *t); /* it is gone after this */
+void sm_dirs_free(struct map *dirs);
+
+/* --- store_mem_branch.c ----------------------------------------------------------------------- */
+
+void sm_intent_free(struct m_intent **in);
+#define FREE_INTENT CLEANUP(sm_intent_free)
+int sm_intent_of_dir(struct ctx *cx, const struct intent_row *row, str dir,
+                     struct m_intent **ret) WARN_UNUSED; /* with args {"dir":dir} */
+int64_t sm_intent_link(struct store_mem *s, struct m_intent **in);
+void sm_intent_unlink(struct m_intent **at);
+struct m_intent **sm_intent_find(struct store_mem *s, int64_t id); /* NULL: none */
+
+/* --- the operations, for the table in store_mem.c --------------------------------------------- */
+
+int sm_audit_add(struct store *st, struct ctx *cx, const struct audit *au);
+int sm_intent_finish(struct store *st, struct ctx *cx, int64_t id);
+int sm_intents_open(struct store *st, struct ctx *cx, struct intent_row **ret, size_t *ret_n);
+int sm_ping(struct store *st, struct ctx *cx);
+int sm_bootstrap(struct store *st, struct ctx *cx, const struct store_bootstrap_in *in);
+int sm_is_empty(struct store *st, struct ctx *cx, bool *ret);
+int sm_warehouses(struct store *st, struct ctx *cx, struct warehouse_row **ret, size_t *ret_n);
+int sm_token_find(struct store *st, struct ctx *cx, const uint8_t hash[32],
+                  struct principal_row *ret);
+int sm_db_create(struct store *st, struct ctx *cx, const struct db_row *in, const struct audit *au);
+int sm_db_get(struct store *st, struct ctx *cx, int64_t warehouse_id, str name, struct db_row *ret);
+int sm_db_alter(struct store *st, struct ctx *cx, str db_id, str expect_options_json,
+                str options_json, int64_t now_ms, str by, const struct audit *au);
+int sm_db_list(struct store *st, struct ctx *cx, int64_t warehouse_id,
+               const struct store_list_in *in, str **ret, size_t *ret_n);
+int sm_table_list(struct store *st, struct ctx *cx, str db_id, const struct store_list_in *in,
+                  str type, str **ret, size_t *ret_n);
+int sm_table_get(struct store *st, struct ctx *cx, int64_t warehouse_id, str db_name, str name,
+                 struct table_row *ret);
+int sm_table_by_id(struct store *st, struct ctx *cx, int64_t warehouse_id, str id,
+                   struct table_row *ret);
+int sm_table_create(struct store *st, struct ctx *cx, const struct table_row *in, int64_t intent_id,
+                    const struct audit *au);
+int sm_table_rename(struct store *st, struct ctx *cx, str id, int64_t warehouse_id, str to_db,
+                    str to_name, int64_t now_ms, str by, const struct audit *au);
+int sm_table_alter(struct store *st, struct ctx *cx, str id, int64_t expect_schema_id,
+                   int64_t schema_id, str schema_json, str type, int64_t now_ms, str by,
+                   const struct audit *au);
+int sm_table_claim(struct store *st, struct ctx *cx, int64_t warehouse_id, str base, int64_t now_ms,
+                   str *ret_dir, int64_t *ret_intent);
+int sm_table_drop(struct store *st, struct ctx *cx, str id, int64_t now_ms, const struct audit *au,
+                  struct intent_row *ret);
+int sm_db_drop(struct store *st, struct ctx *cx, str db_id, int64_t now_ms, const struct audit *au,
+               struct intent_row **ret, size_t *ret_n);
+int sm_branch_get(struct store *st, struct ctx *cx, str table_id, str branch,
+                  struct branch_row *ret);
+int sm_commit_record(struct store *st, struct ctx *cx, const struct store_commit_in *in);
+int sm_outcome_find(struct store *st, struct ctx *cx, str table_id, str branch,
+                    const uint8_t key[OUTCOME_KEY_LEN], struct outcome *ret);
+int sm_outcome_of(struct store *st, struct ctx *cx, str table_id, str branch, int64_t snapshot_id,
+                  struct outcome *ret);
+int sm_intent_begin(struct store *st, struct ctx *cx, const struct store_intent_in *in,
+                    int64_t *ret_id, int64_t *ret_epoch);
+int sm_rollback_finish(struct store *st, struct ctx *cx, const struct store_rollback_in *in);
+int sm_prune(struct store *st, struct ctx *cx, const struct store_prune_in *in, bool *ret_more);
+
+#endif

@@ -1,0 +1,520 @@
+/* store_mem_table.c - databases, tables and their directories in memory.
+ *
+ * The number that a directory name continues with is kept with the name, as in the SQLite store, so
+ * both give out the same names. Dropping frees the outcomes at once: nobody can see the difference.
+ *
+ * Thread rule: under `mu`. */
+#include "catalog/store/store_mem_int.h"
+
+#include "proto/base/buf.h"
+
+/* --- databases -------------------------------------------------------------------------------- */
+
+static struct m_db *db_named(struct store_mem *s, int64_t warehouse_id, str name)
+{
+    struct m_db *db = s->dbs;
+    while (db && (db->row.warehouse_id != warehouse_id || !str_eq(db->row.name, name)))
+        db = db->next;
+    return db;
+}
+
+static int db_gone(struct ctx *cx, str name)
+{
+    return ctx_fail(cx, E_NOTFOUND, RES_DATABASE, name, "database %.*s does not exist", STR(name));
+}
+
+static int db_by_id(struct store_mem *s, struct ctx *cx, str id, struct m_db **ret)
+{
+    for (struct m_db *db = s->dbs; db; db = db->next)
+        if (str_eq(db->row.id, id)) {
+            *ret = db;
+            return 0;
+        }
+    return db_gone(cx, id);
+}
+
+void sm_db_free(struct m_db **db)
+{
+    if (*db) {
+        mem_free((*db)->texts);
+        mem_free(*db);
+    }
+}
+
+int sm_db_create(struct store *st, struct ctx *cx, const struct db_row *in, const struct audit *au)
+{
+    LOCKED(st);
+    FREE struct m_audit *audit = NULL;
+    if (db_named(s, in->warehouse_id, in->name))
+        return ctx_fail(cx, E_EXISTS, RES_DATABASE, in->name, "database %.*s exists already",
+                        STR(in->name));
+    TRY(sm_want_warehouse(s, cx, in->warehouse_id));
+    CLEANUP(sm_db_free) struct m_db *db = mem_zalloc(sizeof(*db));
+    if (!db)
+        return ctx_nomem(cx);
+    db->row = *in;
+    TRY(sm_own(cx, DB_TEXTS(&db->row), &db->texts));
+    TRY(sm_audit_new(cx, au, &audit));
+    db->next = s->dbs;
+    s->dbs = db;
+    db = NULL;
+    sm_audit_link(s, &audit);
+    return 0;
+}
+
+int sm_db_get(struct store *st, struct ctx *cx, int64_t warehouse_id, str name, struct db_row *ret)
+{
+    LOCKED(st);
+    struct m_db *db = db_named(s, warehouse_id, name);
+    if (!db)
+        return db_gone(cx, name);
+    struct db_row row = db->row;
+    TRY(sm_lend(cx, DB_TEXTS(&row)));
+    *ret = row;
+    return 0;
+}
+
+int sm_db_alter(struct store *st, struct ctx *cx, str db_id, str expect_options_json,
+                str options_json, int64_t now_ms, str by, const struct audit *au)
+{
+    LOCKED(st);
+    struct m_db *db;
+    FREE struct m_audit *audit = NULL;
+    TRY(db_by_id(s, cx, db_id, &db));
+    if (!str_eq(db->row.options_json, expect_options_json))
+        return ctx_fail(cx, E_RACE, RES_DATABASE, db_id,
+                        "the options of the database changed meanwhile; read them again");
+    struct db_row row = db->row;
+    row.options_json = options_json;
+    row.stamp.updated_ms = now_ms;
+    row.stamp.updated_by = by;
+    TRY(sm_audit_new(cx, au, &audit));
+    void *texts;
+    TRY(sm_own(cx, DB_TEXTS(&row), &texts));
+    mem_free(db->texts);
+    db->texts = texts;
+    db->row = row;
+    sm_audit_link(s, &audit);
+    return 0;
+}
+
+/* --- lists of names --------------------------------------------------------------------------- */
+
+static int by_bytes(const void *a, const void *b)
+{
+    return str_cmp(*(const str *)a, *(const str *)b);
+}
+
+static bool listed(const struct store_list_in *in, str name)
+{
+    return (in->after.len == 0 || str_cmp(name, in->after) > 0) && str_starts(name, in->prefix);
+}
+
+/* `names` holds n names of the lists; sorts them, cuts them to the limit and copies their bytes. */
+static int names_give(struct ctx *cx, const struct store_list_in *in, str *names, size_t n,
+                      str **ret, size_t *ret_n)
+{
+    size_t limit = in->limit > 0 ? (size_t)in->limit : 0;
+    if (n)
+        qsort(names, n, sizeof(*names), by_bytes);
+    n = n < limit ? n : limit;
+    for (size_t i = 0; i < n; i++)
+        TRY(sm_lend(cx, ((str *[]){&names[i], NULL})));
+    *ret = names;
+    *ret_n = n;
+    return 0;
+}
+
+int sm_db_list(struct store *st, struct ctx *cx, int64_t warehouse_id,
+               const struct store_list_in *in, str **ret, size_t *ret_n)
+{
+    LOCKED(st);
+    size_t n = 0;
+    for (struct m_db *db = s->dbs; db; db = db->next)
+        n++;
+    str *names = ARENA_ARRAY(&cx->arena, str, n);
+    if (!names)
+        return ctx_nomem(cx);
+    n = 0;
+    for (struct m_db *db = s->dbs; db; db = db->next)
+        if (db->row.warehouse_id == warehouse_id && listed(in, db->row.name))
+            names[n++] = db->row.name;
+    return names_give(cx, in, names, n, ret, ret_n);
+}
+
+int sm_table_list(struct store *st, struct ctx *cx, str db_id, const struct store_list_in *in,
+                  str type, str **ret, size_t *ret_n)
+{
+    LOCKED(st);
+    size_t n = 0;
+    for (struct m_table *t = s->tables; t; t = t->next)
+        n++;
+    str *names = ARENA_ARRAY(&cx->arena, str, n);
+    if (!names)
+        return ctx_nomem(cx);
+    n = 0;
+    for (struct m_table *t = s->tables; t; t = t->next)
+        if (str_eq(t->db->row.id, db_id) && listed(in, t->row.name) &&
+            (type.len == 0 || str_eq(t->row.type, type)))
+            names[n++] = t->row.name;
+    return names_give(cx, in, names, n, ret, ret_n);
+}
+
+/* --- tables ----------------------------------------------------------------------------------- */
+
+static struct m_table *table_named(struct store_mem *s, const struct m_db *db, str name)
+{
+    struct m_table *t = s->tables;
+    while (t && (t->db != db || !str_eq(t->row.name, name)))
+        t = t->next;
+    return t;
+}
+
+int sm_table_find(struct store_mem *s, struct ctx *cx, str id, struct m_table **ret)
+{
+    for (struct m_table *t = s->tables; t; t = t->next)
+        if (str_eq(t->row.id, id)) {
+            *ret = t;
+            return 0;
+        }
+    return ctx_fail(cx, E_NOTFOUND, RES_TABLE, id,
+                    "the table with id %.*s does not exist (any more)", STR(id));
+}
+
+static int table_in(struct store_mem *s, struct ctx *cx, int64_t warehouse_id, str id,
+                    struct m_table **ret)
+{
+    struct m_table *t;
+    TRY(sm_table_find(s, cx, id, &t));
+    if (t->db->row.warehouse_id != warehouse_id)
+        return ctx_fail(cx, E_NOTFOUND, RES_TABLE, id,
+                        "the table with id %.*s does not exist (any more)", STR(id));
+    *ret = t;
+    return 0;
+}
+
+static void table_free(struct m_table **t)
+{
+    if (*t) {
+        mem_free((*t)->texts);
+        mem_free((*t)->main.texts);
+        mem_free((*t)->main.outcomes);
+        mem_free(*t);
+    }
+}
+
+static int table_give(struct ctx *cx, const struct m_table *t, struct table_row *ret)
+{
+    struct table_row row = t->row;
+    row.db_id = t->db->row.id;
+    row.db_name = t->db->row.name;
+    row.warehouse_id = t->db->row.warehouse_id;
+    TRY(sm_lend(cx, TABLE_TEXTS(&row)));
+    *ret = row;
+    return 0;
+}
+
+static int table_name_free(struct store_mem *s, struct ctx *cx, const struct m_db *db, str name)
+{
+    return table_named(s, db, name)
+               ? ctx_fail(cx, E_EXISTS, RES_TABLE, name, "table %.*s exists already", STR(name))
+               : 0;
+}
+
+int sm_table_get(struct store *st, struct ctx *cx, int64_t warehouse_id, str db_name, str name,
+                 struct table_row *ret)
+{
+    LOCKED(st);
+    struct m_db *db = db_named(s, warehouse_id, db_name);
+    if (!db)
+        return db_gone(cx, db_name);
+    struct m_table *t = table_named(s, db, name);
+    if (!t)
+        return ctx_fail(cx, E_NOTFOUND, RES_TABLE, name, "table %.*s.%.*s does not exist",
+                        STR(db_name), STR(name));
+    return table_give(cx, t, ret);
+}
+
+int sm_table_by_id(struct store *st, struct ctx *cx, int64_t warehouse_id, str id,
+                   struct table_row *ret)
+{
+    LOCKED(st);
+    struct m_table *t;
+    TRY(table_in(s, cx, warehouse_id, id, &t));
+    return table_give(cx, t, ret);
+}
+
+int sm_table_create(struct store *st, struct ctx *cx, const struct table_row *in, int64_t intent_id,
+                    const struct audit *au)
+{
+    LOCKED(st);
+    struct m_db *db;
+    FREE struct m_audit *audit = NULL;
+    if (db_by_id(s, cx, in->db_id, &db) < 0)
+        return db_gone(cx, in->db_name);
+    TRY(table_name_free(s, cx, db, in->name));
+    struct m_intent **claim = intent_id ? sm_intent_find(s, intent_id) : NULL;
+    if (intent_id && !claim)
+        return ctx_fail(cx, E_RACE, RES_TABLE, in->name,
+                        "the directory claimed for table %.*s was given up meanwhile; create "
+                        "the table again",
+                        STR(in->name));
+    CLEANUP(table_free) struct m_table *t = mem_zalloc(sizeof(*t));
+    if (!t)
+        return ctx_nomem(cx);
+    t->row = *in;
+    t->db = db;
+    TRY(sm_own(cx, TABLE_TEXTS(&t->row), &t->texts));
+    TRY(sm_audit_new(cx, au, &audit));
+    if (claim)
+        sm_intent_unlink(claim);
+    t->next = s->tables;
+    s->tables = t;
+    t = NULL;
+    sm_audit_link(s, &audit);
+    return 0;
+}
+
+/* Puts the changed copy in the place of the table's row. */
+static int table_replace(struct ctx *cx, struct m_table *t, struct table_row *row)
+{
+    void *texts;
+    TRY(sm_own(cx, TABLE_TEXTS(row), &texts));
+    mem_free(t->texts);
+    t->texts = texts;
+    t->row = *row;
+    return 0;
+}
+
+int sm_table_rename(struct store *st, struct ctx *cx, str id, int64_t warehouse_id, str to_db,
+                    str to_name, int64_t now_ms, str by, const struct audit *au)
+{
+    LOCKED(st);
+    struct m_table *t;
+    FREE struct m_audit *audit = NULL;
+    TRY(table_in(s, cx, warehouse_id, id, &t));
+    struct m_db *db = db_named(s, warehouse_id, to_db);
+    if (!db)
+        return db_gone(cx, to_db);
+    TRY(table_name_free(s, cx, db, to_name));
+    TRY(sm_audit_new(cx, au, &audit));
+    struct table_row row = t->row;
+    row.name = to_name;
+    row.stamp.updated_ms = now_ms;
+    row.stamp.updated_by = by;
+    TRY(table_replace(cx, t, &row));
+    t->db = db;
+    sm_audit_link(s, &audit);
+    return 0;
+}
+
+int sm_table_alter(struct store *st, struct ctx *cx, str id, int64_t expect_schema_id,
+                   int64_t schema_id, str schema_json, str type, int64_t now_ms, str by,
+                   const struct audit *au)
+{
+    LOCKED(st);
+    struct m_table *t;
+    FREE struct m_audit *audit = NULL;
+    TRY(sm_table_find(s, cx, id, &t));
+    if (t->row.schema_id != expect_schema_id)
+        return ctx_fail(cx, E_RACE, RES_TABLE, id,
+                        "the table's schema is %lld by now, not %lld; read it again",
+                        (long long)t->row.schema_id, (long long)expect_schema_id);
+    TRY(sm_audit_new(cx, au, &audit));
+    struct table_row row = t->row;
+    row.schema_id = schema_id;
+    row.schema_json = schema_json;
+    row.type = type;
+    row.stamp.updated_ms = now_ms;
+    row.stamp.updated_by = by;
+    TRY(table_replace(cx, t, &row));
+    sm_audit_link(s, &audit);
+    return 0;
+}
+
+/* --- directories ------------------------------------------------------------------------------ */
+
+static int dir_key(struct ctx *cx, struct buf *b, int64_t warehouse_id, str base, int64_t n)
+{
+    buf_clear(b);
+    buf_add_i64(b, warehouse_id);
+    buf_addc(b, '/');
+    buf_adds(b, base);
+    if (n) {
+        buf_addc(b, '-');
+        buf_add_i64(b, n);
+    }
+    return buf_fail(b) ? ctx_nomem(cx) : 0;
+}
+
+/* Leaves in `key` the first name that is free; *ret_n is its number, 0 for base itself. */
+static int dir_search(struct store_mem *s, struct ctx *cx, int64_t warehouse_id, str base,
+                      struct buf *key, struct m_dir **ret_base, int64_t *ret_n)
+{
+    TRY(dir_key(cx, key, warehouse_id, base, 0));
+    *ret_n = 0;
+    *ret_base = map_get(&s->dirs, buf_str(key));
+    if (!*ret_base)
+        return 0;
+    *ret_n = (*ret_base)->next;
+    for (;; (*ret_n)++) {
+        TRY(dir_key(cx, key, warehouse_id, base, *ret_n));
+        if (!map_get(&s->dirs, buf_str(key)))
+            return 0;
+    }
+}
+
+int sm_table_claim(struct store *st, struct ctx *cx, int64_t warehouse_id, str base, int64_t now_ms,
+                   str *ret_dir, int64_t *ret_intent)
+{
+    LOCKED(st);
+    CLEANUP(buf_done) struct buf key = {0};
+    struct m_dir *of_base;
+    int64_t n;
+    TRY(sm_want_warehouse(s, cx, warehouse_id));
+    TRY(dir_search(s, cx, warehouse_id, base, &key, &of_base, &n));
+    str dir = str_cut(buf_str(&key), (size_t)str_find(buf_str(&key), '/') + 1);
+    struct intent_row row = {
+        .kind = STR_LIT("create"), .warehouse_id = warehouse_id, .created_ms = now_ms};
+    FREE_INTENT struct m_intent *intent = NULL;
+    TRY(sm_intent_of_dir(cx, &row, dir, &intent));
+    str given = str_dup(&cx->arena, dir);
+    FREE struct m_dir *d = mem_zalloc(sizeof(*d) + key.len);
+    if (!given.p || !d)
+        return ctx_nomem(cx);
+    d->next = 2;
+    d->len = key.len;
+    memcpy(d->key, key.p, key.len);
+    if (map_put(&s->dirs, str_n(d->key, d->len), d) < 0)
+        return ctx_nomem(cx);
+    d = NULL;
+    if (of_base)
+        of_base->next = n + 1;
+    *ret_intent = sm_intent_link(s, &intent);
+    *ret_dir = given;
+    return 0;
+}
+
+void sm_dirs_free(struct map *dirs)
+{
+    size_t pos = 0;
+    str key;
+    void *d;
+    while (map_next(dirs, &pos, &key, &d))
+        mem_free(d);
+    map_done(dirs);
+}
+
+/* --- drop ------------------------------------------------------------------------------------- */
+
+static int purge_new(struct ctx *cx, const struct m_table *t, int64_t now_ms, struct m_intent **ret)
+{
+    struct intent_row row = {.kind = STR_LIT("purge"),
+                             .table_id = t->row.id,
+                             .warehouse_id = t->db->row.warehouse_id,
+                             .created_ms = now_ms};
+    return sm_intent_of_dir(cx, &row, t->row.dir, ret);
+}
+
+/* The table is gone after this; nothing of it can fail. */
+void sm_table_unlink(struct store_mem *s, struct m_table *t)
+{
+    struct m_table **at = &s->tables;
+    while (*at != t)
+        at = &(*at)->next;
+    *at = t->next;
+    for (struct m_intent **in = &s->intents; *in;)
+        if ((*in)->row.branch.len && str_eq((*in)->row.table_id, t->row.id))
+            sm_intent_unlink(in);
+        else
+            in = &(*in)->next;
+    table_free(&t);
+}
+
+int sm_table_drop(struct store *st, struct ctx *cx, str id, int64_t now_ms, const struct audit *au,
+                  struct intent_row *ret)
+{
+    LOCKED(st);
+    struct m_table *t;
+    FREE struct m_audit *audit = NULL;
+    FREE_INTENT struct m_intent *purge = NULL;
+    TRY(sm_table_find(s, cx, id, &t));
+    TRY(sm_audit_new(cx, au, &audit));
+    TRY(purge_new(cx, t, now_ms, &purge));
+    struct intent_row row = purge->row;
+    TRY(sm_lend(cx, INTENT_TEXTS(&row)));
+    row.id = sm_intent_link(s, &purge);
+    sm_table_unlink(s, t);
+    sm_audit_link(s, &audit);
+    *ret = row;
+    return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    struct m_table *const *x = a, *const *y = b;
+    return str_cmp((*x)->row.name, (*y)->row.name);
+}
+
+/* What a drop of a database needs, made before anything is changed. */
+struct db_drop {
+    size_t n;
+    struct m_table **tables;
+    struct m_intent **purges; /* owned until they are linked */
+    struct intent_row *rows;
+};
+
+static void drop_done(struct db_drop *d)
+{
+    for (size_t i = 0; d->purges && i < d->n; i++)
+        sm_intent_free(&d->purges[i]);
+}
+
+static int drop_prepare(struct store_mem *s, struct ctx *cx, const struct m_db *db, int64_t now_ms,
+                        struct db_drop *d)
+{
+    size_t n = 0;
+    for (struct m_table *t = s->tables; t; t = t->next)
+        n += t->db == db;
+    d->tables = ARENA_ARRAY(&cx->arena, struct m_table *, n);
+    d->rows = ARENA_ARRAY(&cx->arena, struct intent_row, n);
+    d->purges = ARENA_ARRAY(&cx->arena, struct m_intent *, n);
+    if (!d->tables || !d->rows || !d->purges)
+        return ctx_nomem(cx);
+    for (struct m_table *t = s->tables; t; t = t->next)
+        if (t->db == db)
+            d->tables[d->n++] = t;
+    if (n)
+        qsort(d->tables, n, sizeof(*d->tables), by_name);
+    for (size_t i = 0; i < n; i++) {
+        TRY(purge_new(cx, d->tables[i], now_ms, &d->purges[i]));
+        d->rows[i] = d->purges[i]->row;
+        TRY(sm_lend(cx, INTENT_TEXTS(&d->rows[i])));
+    }
+    return 0;
+}
+
+int sm_db_drop(struct store *st, struct ctx *cx, str db_id, int64_t now_ms, const struct audit *au,
+               struct intent_row **ret, size_t *ret_n)
+{
+    LOCKED(st);
+    struct m_db *db;
+    FREE struct m_audit *audit = NULL;
+    CLEANUP(drop_done) struct db_drop d = {0};
+    TRY(db_by_id(s, cx, db_id, &db));
+    TRY(sm_audit_new(cx, au, &audit));
+    TRY(drop_prepare(s, cx, db, now_ms, &d));
+    for (size_t i = 0; i < d.n; i++) {
+        d.rows[i].id = sm_intent_link(s, &d.purges[i]);
+        sm_table_unlink(s, d.tables[i]);
+    }
+    struct m_db **at = &s->dbs;
+    while (*at != db)
+        at = &(*at)->next;
+    *at = db->next;
+    sm_db_free(&db);
+    sm_audit_link(s, &audit);
+    *ret = d.rows;
+    *ret_n = d.n;
+    return 0;
+}

@@ -1,0 +1,406 @@
+/* store_sqlite_table.c - tables: the directory claimed for one, its row, its names.
+ *
+ * A directory name is given out once per warehouse, for ever (used_dirs), because rows and caches
+ * of a dropped table may outlive it. The row of the wanted name remembers the next number to try,
+ * so creating and dropping one name ten thousand times does not make the search longer.
+ *
+ * Dropping is bounded: the table's own rows go, its outcomes are left to prune (gone_branches).
+ *
+ * Thread rule: reads on the caller's thread, functions named tx_* on the writer's. */
+#include "catalog/store/store_sqlite_int.h"
+
+#include "proto/base/buf.h"
+
+/* --- claim ------------------------------------------------------------------------------------ */
+
+struct claim_io {
+    int64_t warehouse_id, now_ms;
+    str base, dir;
+    int64_t intent;
+};
+
+static const char SQL_NEXT[] = "SELECT next FROM used_dirs WHERE warehouse_id = ?1 AND dir = ?2";
+static const char SQL_USE[] =
+    "INSERT OR IGNORE INTO used_dirs (warehouse_id, dir, next) VALUES (?1, ?2, 2)";
+static const char SQL_SET_NEXT[] =
+    "UPDATE used_dirs SET next = ?3 WHERE warehouse_id = ?1 AND dir = ?2";
+
+/* base-n with the first n from *n on that is free; others may have asked for such a name as base.
+ */
+static int claim_numbered(struct conn *c, struct ctx *cx, struct claim_io *io, int64_t *n)
+{
+    CLEANUP(buf_done) struct buf b = {0};
+    for (;; (*n)++) {
+        int64_t added = 0;
+        buf_clear(&b);
+        buf_adds(&b, io->base);
+        buf_addc(&b, '-');
+        buf_add_i64(&b, *n);
+        if (buf_fail(&b))
+            return ctx_nomem(cx);
+        TRY(SQL_RUN(cx, c, SQL_USE, &added, AI(io->warehouse_id), AT(buf_str(&b))));
+        if (added)
+            break;
+    }
+    io->dir = str_dup(&cx->arena, buf_str(&b));
+    return io->dir.p ? 0 : ctx_nomem(cx);
+}
+
+static int claim_dir(struct conn *c, struct ctx *cx, struct claim_io *io)
+{
+    int64_t n;
+    int used = SQL_I64(cx, c, SQL_NEXT, &n, AI(io->warehouse_id), AT(io->base));
+    TRY(used);
+    if (!used) {
+        io->dir = io->base;
+        return SQL_RUN(cx, c, SQL_USE, NULL, AI(io->warehouse_id), AT(io->base));
+    }
+    TRY(claim_numbered(c, cx, io, &n));
+    return SQL_RUN(cx, c, SQL_SET_NEXT, NULL, AI(io->warehouse_id), AT(io->base), AI(n + 1));
+}
+
+static int tx_claim(struct conn *c, struct ctx *cx, void *p)
+{
+    struct claim_io *io = p;
+    struct intent_row create = {
+        .kind = STR_LIT("create"), .warehouse_id = io->warehouse_id, .created_ms = io->now_ms};
+    TRY(claim_dir(c, cx, io));
+    return sq_intent_of_dir(c, cx, &create, io->dir, &io->intent);
+}
+
+int sq_table_claim(struct store *st, struct ctx *cx, int64_t warehouse_id, str base, int64_t now_ms,
+                   str *ret_dir, int64_t *ret_intent)
+{
+    struct claim_io io = {.warehouse_id = warehouse_id, .now_ms = now_ms};
+    io.base = str_dup(&cx->arena, base);
+    if (!io.base.p)
+        return ctx_nomem(cx);
+    TRY(sq_write(sqlite_of(st), cx, tx_claim, &io));
+    *ret_dir = io.dir;
+    *ret_intent = io.intent;
+    return 0;
+}
+
+/* --- create ----------------------------------------------------------------------------------- */
+
+struct create_io {
+    const struct table_row *in;
+    int64_t intent;
+    const struct audit *au;
+};
+
+static const char SQL_DB[] = "SELECT rid FROM databases WHERE id = ?1";
+static const char SQL_NAMED[] = "SELECT rid FROM tables WHERE db_rid = ?1 AND name = ?2";
+static const char SQL_ADD[] =
+    "INSERT INTO tables (db_rid, id, name, dir, type, schema_id, owner, created_by, updated_by,"
+    " created_ms, updated_ms, schema_json)"
+    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+static const char SQL_ADD_BRANCH[] =
+    "INSERT INTO branches (table_rid, name, epoch, head_id, head_recorded_ms, head_file_ino,"
+    " head_file_size, head_file_ctime_ns, total_bytes, total_files, last_file_ms, head_uuid,"
+    " head_json) VALUES (?1, 'main', 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '')";
+static const char SQL_FINISH[] = "DELETE FROM intents WHERE id = ?1";
+
+static int db_gone(struct ctx *cx, str name)
+{
+    return ctx_fail(cx, E_NOTFOUND, RES_DATABASE, name, "database %.*s does not exist", STR(name));
+}
+
+static int name_free(struct conn *c, struct ctx *cx, int64_t db_rid, str name)
+{
+    int64_t rid;
+    int there = SQL_I64(cx, c, SQL_NAMED, &rid, AI(db_rid), AT(name));
+    TRY(there);
+    return there ? ctx_fail(cx, E_EXISTS, RES_TABLE, name, "table %.*s exists already", STR(name))
+                 : 0;
+}
+
+/* Whoever removed the claim may be deleting the directory. */
+static int claim_used(struct conn *c, struct ctx *cx, const struct create_io *io)
+{
+    int64_t removed = 0;
+    if (io->intent == 0)
+        return 0;
+    TRY(SQL_RUN(cx, c, SQL_FINISH, &removed, AI(io->intent)));
+    return removed ? 0
+                   : ctx_fail(cx, E_RACE, RES_TABLE, io->in->name,
+                              "the directory claimed for table %.*s was given up meanwhile; "
+                              "create the table again",
+                              STR(io->in->name));
+}
+
+static int tx_create(struct conn *c, struct ctx *cx, void *p)
+{
+    const struct create_io *io = p;
+    const struct table_row *in = io->in;
+    int64_t db = 0;
+    int there = SQL_I64(cx, c, SQL_DB, &db, AT(in->db_id));
+    TRY(there);
+    if (!there)
+        return db_gone(cx, in->db_name);
+    TRY(name_free(c, cx, db, in->name));
+    TRY(claim_used(c, cx, io));
+    TRY(SQL_RUN(cx, c, SQL_ADD, NULL, AI(db), AT(in->id), AT(in->name), AT(in->dir), AT(in->type),
+                AI(in->schema_id), AT(in->stamp.owner), AT(in->stamp.created_by),
+                AT(in->stamp.updated_by), AI(in->stamp.created_ms), AI(in->stamp.updated_ms),
+                AT(in->schema_json)));
+    TRY(SQL_RUN(cx, c, SQL_ADD_BRANCH, NULL, AI(sqlite3_last_insert_rowid(c->db))));
+    return sq_audit_write(c, cx, io->au);
+}
+
+int sq_table_create(struct store *st, struct ctx *cx, const struct table_row *in, int64_t intent_id,
+                    const struct audit *au)
+{
+    struct create_io io = {in, intent_id, au};
+    return sq_write(sqlite_of(st), cx, tx_create, &io);
+}
+
+/* --- get and list ----------------------------------------------------------------------------- */
+
+#define TABLE_COLS                                                                                 \
+    "t.id, d.id, d.name, d.warehouse_id, t.name, t.dir, t.schema_id, t.type, t.owner,"             \
+    " t.created_by, t.updated_by, t.created_ms, t.updated_ms, t.schema_json"
+
+static const char SQL_GET[] = "SELECT " TABLE_COLS " FROM databases d"
+                              " JOIN tables t ON t.db_rid = d.rid AND t.name = ?3"
+                              " WHERE d.warehouse_id = ?1 AND d.name = ?2";
+static const char SQL_BY_ID[] = "SELECT " TABLE_COLS " FROM tables t"
+                                " JOIN databases d ON d.rid = t.db_rid AND d.warehouse_id = ?1"
+                                " WHERE t.id = ?2";
+static const char SQL_DB_NAMED[] =
+    "SELECT rid FROM databases WHERE warehouse_id = ?1 AND name = ?2";
+
+static int table_cols(struct ctx *cx, sqlite3_stmt *st, struct table_row *ret)
+{
+    struct cols c = sq_cols(cx, st);
+    struct table_row r;
+    r.id = sq_col_str(&c);
+    r.db_id = sq_col_str(&c);
+    r.db_name = sq_col_str(&c);
+    r.warehouse_id = sq_col_i64(&c);
+    r.name = sq_col_str(&c);
+    r.dir = sq_col_str(&c);
+    r.schema_id = sq_col_i64(&c);
+    r.type = sq_col_str(&c);
+    r.stamp.owner = sq_col_str(&c);
+    r.stamp.created_by = sq_col_str(&c);
+    r.stamp.updated_by = sq_col_str(&c);
+    r.stamp.created_ms = sq_col_i64(&c);
+    r.stamp.updated_ms = sq_col_i64(&c);
+    r.schema_json = sq_col_str(&c);
+    TRY(sq_cols_end(&c));
+    *ret = r;
+    return 0;
+}
+
+static int table_gone(struct ctx *cx, str id)
+{
+    return ctx_fail(cx, E_NOTFOUND, RES_TABLE, id,
+                    "the table with id %.*s does not exist (any more)", STR(id));
+}
+
+int sq_table_get(struct store *st, struct ctx *cx, int64_t warehouse_id, str db, str name,
+                 struct table_row *ret)
+{
+    struct conn *c;
+    int64_t rid;
+    TRY(sq_reader(sqlite_of(st), cx, &c));
+    STMT q = NULL;
+    TRY(SQL_OPEN(cx, c, SQL_GET, &q, AI(warehouse_id), AT(db), AT(name)));
+    int row = sq_step(cx, c, q);
+    TRY(row);
+    if (row)
+        return table_cols(cx, q, ret);
+    int there = SQL_I64(cx, c, SQL_DB_NAMED, &rid, AI(warehouse_id), AT(db));
+    TRY(there);
+    if (!there)
+        return db_gone(cx, db);
+    return ctx_fail(cx, E_NOTFOUND, RES_TABLE, name, "table %.*s.%.*s does not exist", STR(db),
+                    STR(name));
+}
+
+int sq_table_by_id(struct store *st, struct ctx *cx, int64_t warehouse_id, str id,
+                   struct table_row *ret)
+{
+    struct conn *c;
+    TRY(sq_reader(sqlite_of(st), cx, &c));
+    STMT q = NULL;
+    TRY(SQL_OPEN(cx, c, SQL_BY_ID, &q, AI(warehouse_id), AT(id)));
+    int row = sq_step(cx, c, q);
+    TRY(row);
+    return row ? table_cols(cx, q, ret) : table_gone(cx, id);
+}
+
+static const char SQL_LIST[] =
+    "SELECT name FROM tables WHERE db_rid = (SELECT rid FROM databases WHERE id = ?1)"
+    " AND name >= ?2 AND name < ?3 ORDER BY name LIMIT ?4";
+static const char SQL_LIST_TYPE[] =
+    "SELECT name FROM tables WHERE db_rid = (SELECT rid FROM databases WHERE id = ?1)"
+    " AND type = ?5 AND name >= ?2 AND name < ?3 ORDER BY name LIMIT ?4";
+
+int sq_table_list(struct store *st, struct ctx *cx, str db_id, const struct store_list_in *in,
+                  str type, str **ret, size_t *ret_n)
+{
+    struct conn *c;
+    struct name_range r;
+    TRY(sq_reader(sqlite_of(st), cx, &c));
+    TRY(sq_name_range(cx, in, &r));
+    STMT q = NULL;
+    if (type.len)
+        TRY(SQL_OPEN(cx, c, SQL_LIST_TYPE, &q, AT(db_id), AT(r.from), r.to, AI(r.limit), AT(type)));
+    else
+        TRY(SQL_OPEN(cx, c, SQL_LIST, &q, AT(db_id), AT(r.from), r.to, AI(r.limit)));
+    return sq_names_read(cx, c, q, ret, ret_n);
+}
+
+/* --- rename ----------------------------------------------------------------------------------- */
+
+struct rename_io {
+    str id, to_db, to_name, by;
+    int64_t warehouse_id, now_ms;
+    const struct audit *au;
+};
+
+static const char SQL_IN_WAREHOUSE[] =
+    "SELECT t.rid FROM tables t JOIN databases d ON d.rid = t.db_rid AND d.warehouse_id = ?1"
+    " WHERE t.id = ?2";
+static const char SQL_RENAME[] = "UPDATE tables SET db_rid = ?2, name = ?3, updated_ms = ?4,"
+                                 " updated_by = ?5 WHERE rid = ?1";
+
+static int tx_rename(struct conn *c, struct ctx *cx, void *p)
+{
+    const struct rename_io *io = p;
+    int64_t rid = 0, db = 0;
+    int there = SQL_I64(cx, c, SQL_IN_WAREHOUSE, &rid, AI(io->warehouse_id), AT(io->id));
+    TRY(there);
+    if (!there)
+        return table_gone(cx, io->id);
+    there = SQL_I64(cx, c, SQL_DB_NAMED, &db, AI(io->warehouse_id), AT(io->to_db));
+    TRY(there);
+    if (!there)
+        return db_gone(cx, io->to_db);
+    TRY(name_free(c, cx, db, io->to_name));
+    TRY(SQL_RUN(cx, c, SQL_RENAME, NULL, AI(rid), AI(db), AT(io->to_name), AI(io->now_ms),
+                AT(io->by)));
+    return sq_audit_write(c, cx, io->au);
+}
+
+int sq_table_rename(struct store *st, struct ctx *cx, str id, int64_t warehouse_id, str to_db,
+                    str to_name, int64_t now_ms, str by, const struct audit *au)
+{
+    struct rename_io io = {id, to_db, to_name, by, warehouse_id, now_ms, au};
+    return sq_write(sqlite_of(st), cx, tx_rename, &io);
+}
+
+/* --- alter ------------------------------------------------------------------------------------ */
+
+struct alter_io {
+    str id, schema_json, type, by;
+    int64_t expect, schema_id, now_ms;
+    const struct audit *au;
+};
+
+static const char SQL_SCHEMA_ID[] = "SELECT schema_id FROM tables WHERE id = ?1";
+static const char SQL_ALTER[] = "UPDATE tables SET schema_id = ?3, schema_json = ?4, type = ?5,"
+                                " updated_ms = ?6, updated_by = ?7"
+                                " WHERE id = ?1 AND schema_id = ?2";
+
+static int tx_alter(struct conn *c, struct ctx *cx, void *p)
+{
+    const struct alter_io *io = p;
+    int64_t changed = 0, now = 0;
+    TRY(SQL_RUN(cx, c, SQL_ALTER, &changed, AT(io->id), AI(io->expect), AI(io->schema_id),
+                AT(io->schema_json), AT(io->type), AI(io->now_ms), AT(io->by)));
+    if (changed)
+        return sq_audit_write(c, cx, io->au);
+    int there = SQL_I64(cx, c, SQL_SCHEMA_ID, &now, AT(io->id));
+    TRY(there);
+    if (!there)
+        return table_gone(cx, io->id);
+    return ctx_fail(cx, E_RACE, RES_TABLE, io->id,
+                    "the table's schema is %lld by now, not %lld; read it again", (long long)now,
+                    (long long)io->expect);
+}
+
+int sq_table_alter(struct store *st, struct ctx *cx, str id, int64_t expect_schema_id,
+                   int64_t schema_id, str schema_json, str type, int64_t now_ms, str by,
+                   const struct audit *au)
+{
+    struct alter_io io = {id, schema_json, type, by, expect_schema_id, schema_id, now_ms, au};
+    return sq_write(sqlite_of(st), cx, tx_alter, &io);
+}
+
+/* --- drop ------------------------------------------------------------------------------------- */
+
+struct drop_io {
+    str id;
+    int64_t now_ms;
+    const struct audit *au;
+    struct intent_row purge;
+};
+
+static const char SQL_WHAT[] = "SELECT t.rid, d.warehouse_id, t.dir FROM tables t"
+                               " JOIN databases d ON d.rid = t.db_rid WHERE t.id = ?1";
+static const char SQL_DROP_INTENTS[] = "DELETE FROM intents WHERE table_id = ?1 AND branch <> ''";
+static const char SQL_GONE[] =
+    "INSERT INTO gone_branches (rid) SELECT b.rid FROM branches b WHERE b.table_rid = ?1"
+    " AND EXISTS (SELECT 1 FROM outcomes o WHERE o.branch_rid = b.rid)";
+static const char SQL_DROP_BRANCHES[] = "DELETE FROM branches WHERE table_rid = ?1";
+static const char SQL_DROP[] = "DELETE FROM tables WHERE rid = ?1";
+static const char SQL_PURGE[] = "SELECT " INTENT_COLS " FROM intents WHERE id = ?1";
+
+static int drop_find(struct conn *c, struct ctx *cx, struct drop_io *io, int64_t *ret_rid,
+                     str *ret_dir)
+{
+    STMT q = NULL;
+    TRY(SQL_OPEN(cx, c, SQL_WHAT, &q, AT(io->id)));
+    int row = sq_step(cx, c, q);
+    TRY(row);
+    if (!row)
+        return table_gone(cx, io->id);
+    struct cols cols = sq_cols(cx, q);
+    *ret_rid = sq_col_i64(&cols);
+    io->purge.warehouse_id = sq_col_i64(&cols);
+    *ret_dir = sq_col_str(&cols);
+    return sq_cols_end(&cols);
+}
+
+static int drop_purge(struct conn *c, struct ctx *cx, struct drop_io *io, str dir)
+{
+    int64_t id = 0;
+    STMT q = NULL;
+    io->purge.kind = STR_LIT("purge");
+    io->purge.table_id = io->id;
+    io->purge.created_ms = io->now_ms;
+    TRY(sq_intent_of_dir(c, cx, &io->purge, dir, &id));
+    TRY(SQL_OPEN(cx, c, SQL_PURGE, &q, AI(id)));
+    int row = sq_step(cx, c, q);
+    TRY(row);
+    ASSERT(row == 1);
+    struct cols cols = sq_cols(cx, q);
+    io->purge = sq_intent_cols(&cols);
+    return sq_cols_end(&cols);
+}
+
+static int tx_drop(struct conn *c, struct ctx *cx, void *p)
+{
+    struct drop_io *io = p;
+    int64_t rid = 0;
+    str dir;
+    TRY(drop_find(c, cx, io, &rid, &dir));
+    TRY(SQL_RUN(cx, c, SQL_DROP_INTENTS, NULL, AT(io->id)));
+    TRY(drop_purge(c, cx, io, dir));
+    TRY(SQL_RUN(cx, c, SQL_GONE, NULL, AI(rid)));
+    TRY(SQL_RUN(cx, c, SQL_DROP_BRANCHES, NULL, AI(rid)));
+    TRY(SQL_RUN(cx, c, SQL_DROP, NULL, AI(rid)));
+    return sq_audit_write(c, cx, io->au);
+}
+
+int sq_table_drop(struct store *st, struct ctx *cx, str id, int64_t now_ms, const struct audit *au,
+                  struct intent_row *ret)
+{
+    struct drop_io io = {.id = id, .now_ms = now_ms, .au = au};
+    TRY(sq_write(sqlite_of(st), cx, tx_drop, &io));
+    *ret = io.purge;
+    return 0;
+}

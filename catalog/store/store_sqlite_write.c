@@ -1,0 +1,239 @@
+/* store_sqlite_write.c - the writer thread and its group commit.
+ *
+ * All changes go through one connection on one thread. A caller queues an operation and sleeps; the
+ * writer takes all that wait (at most STORE_GROUP_MAX), runs each in a SAVEPOINT of one
+ * transaction, commits once (one fsync for all), then wakes them. While it waits for the disk the
+ * next group gathers, so the more callers there are, the more share an fsync; nobody is delayed on
+ * purpose.
+ *
+ * Invariants:
+ *  1. An operation answers 0 only after the COMMIT that holds it answered SQLITE_OK (WAL,
+ *     synchronous=FULL: the frames are on disk).
+ *  2. One that answers an error was rolled back to its savepoint; its neighbours do not notice.
+ *  3. When the group as a whole fails, each of it fails, those too that had found an error of their
+ *     own: they may have looked at what a neighbour wrote and what is now undone.
+ *  4. Nothing of an operation is touched after it was woken: it lives on its caller's stack.
+ *
+ * What a failed COMMIT means. BUSY and CONSTRAINT are found before a byte is written: undone, E_IO.
+ * After any other code (IOERR_*, FULL, NOMEM, ...) SQLite has rolled back its memory, but the
+ * frames with the commit mark may be in the WAL file already: a failed fsync, a full disk in the
+ * padding behind them, no memory for the index after the fsync. As long as this process lives they
+ * do not count; a recovery after a crash would take them for committed. So the writer settles it:
+ * it commits one small change of its own, which goes over the first of those frames, and since
+ * their checksums are a chain all behind it are void. If that works, the group certainly did not
+ * happen (E_IO). If it fails too, only a later look at the file can tell: E_UNKNOWN. Any later
+ * commit that works settles it as well.
+ *
+ * Threads: sq_write from any; the rest on the writer thread. The writer allocates in the arenas
+ * and sets the error records of callers, which is safe because those sleep meanwhile. */
+#include "catalog/store/store_sqlite_int.h"
+
+#include <signal.h>
+
+#include "proto/base/clock.h"
+#include "proto/base/inject.h"
+
+struct op {
+    struct queue_node node; /* first */
+    tx_fn *run;
+    void *io;
+    struct ctx *cx;
+    int rc;
+    bool done; /* under mu */
+    pthread_mutex_t mu;
+    pthread_cond_t cv;
+};
+
+static const char SQL_BEGIN[] = "BEGIN IMMEDIATE";
+static const char SQL_COMMIT[] = "COMMIT";
+static const char SQL_ROLLBACK[] = "ROLLBACK";
+static const char SQL_SAVEPOINT[] = "SAVEPOINT op";
+static const char SQL_UNDO[] = "ROLLBACK TO op";
+static const char SQL_RELEASE[] = "RELEASE op";
+static const char SQL_TOUCH[] = "UPDATE alive SET at_ms = ?1";
+
+static struct op *op_of(struct queue_node *n)
+{
+    return (struct op *)(void *)n;
+}
+
+static bool in_tx(struct store_sqlite *s)
+{
+    return !sqlite3_get_autocommit(s->writer.db);
+}
+
+/* Its own error is for its caller; a negative answer here is the group's: the transaction is gone
+ * (SQLite ends it by itself on a full disk, an I/O error, no memory). */
+static int op_run(struct store_sqlite *s, struct ctx *cx, struct op *op)
+{
+    TRY(SQL_RUN(cx, &s->writer, SQL_SAVEPOINT, NULL));
+    op->rc = op->run(&s->writer, op->cx, op->io);
+    ASSERT(op->rc <= 0);
+    if (!in_tx(s))
+        return ctx_fail(cx, E_IO, RES_NONE, STR_NONE,
+                        "nothing was done, because a change that "
+                        "shared the transaction failed: %s",
+                        op->cx->err.msg);
+    if (op->rc < 0)
+        TRY(SQL_RUN(cx, &s->writer, SQL_UNDO, NULL));
+    return SQL_RUN(cx, &s->writer, SQL_RELEASE, NULL);
+}
+
+static void rollback(struct store_sqlite *s, struct ctx *cx)
+{
+    if (in_tx(s))
+        IGNORE(SQL_RUN(cx, &s->writer, SQL_ROLLBACK, NULL));
+    ASSERT(!in_tx(s)); /* a ROLLBACK that reports an error has rolled back all the same */
+}
+
+/* See above: makes sure that what a failed COMMIT left in the WAL file is void. */
+static bool settle(struct store_sqlite *s)
+{
+    struct ctx cx;
+    ctx_init(&cx, 0);
+    int rc = SQL_RUN(&cx, &s->writer, SQL_BEGIN, NULL);
+    if (rc == 0)
+        rc = SQL_RUN(&cx, &s->writer, SQL_TOUCH, NULL, AI(clock_wall_ms()));
+    if (rc == 0)
+        rc = SQL_RUN(&cx, &s->writer, SQL_COMMIT, NULL);
+    rollback(s, &cx);
+    ctx_done(&cx);
+    return rc == 0;
+}
+
+static int group_commit(struct store_sqlite *s, struct ctx *cx)
+{
+    if (INJECT(STORE_COMMIT))
+        return ctx_fail(cx, E_IO, RES_NONE, STR_NONE,
+                        "nothing was done: the store could not commit (injected)");
+    STMT st = NULL;
+    TRY(SQL_OPEN(cx, &s->writer, SQL_COMMIT, &st));
+    int sq = sqlite3_step(st);
+    if (sq == SQLITE_DONE)
+        return 0;
+    IGNORE(sq_fail(cx, &s->writer, sq)); /* now, while SQLite still has the text */
+    sq_reset(&st);
+    st = NULL;
+    rollback(s, &(struct ctx){0});
+    bool unwritten = (sq & 0xff) == SQLITE_BUSY || (sq & 0xff) == SQLITE_CONSTRAINT;
+    if (unwritten || settle(s))
+        return ctx_fail(cx, E_IO, RES_NONE, STR_NONE, "nothing was done: %s", cx->err.msg);
+    return ctx_fail(cx, E_UNKNOWN, RES_NONE, STR_NONE,
+                    "it is not known whether the change is stored: %s", cx->err.msg);
+}
+
+static int group_try(struct store_sqlite *s, struct ctx *cx, struct op *first)
+{
+    TRY(SQL_RUN(cx, &s->writer, SQL_BEGIN, NULL));
+    for (struct op *op = first; op; op = op_of(op->node.next))
+        TRY(op_run(s, cx, op));
+    return group_commit(s, cx);
+}
+
+/* What an operation answers when its group failed: E_UNKNOWN only where it would have answered 0.
+ */
+static int op_group_failed(struct op *op, const struct err_rec *why)
+{
+    int code = why->code == E_UNKNOWN && op->rc < 0 ? E_IO : why->code;
+    return ctx_fail(op->cx, code, RES_NONE, STR_NONE, "%s", why->msg);
+}
+
+static void op_wake(struct op *op)
+{
+    ASSERT(pthread_mutex_lock(&op->mu) == 0);
+    op->done = true;
+    ASSERT(pthread_cond_signal(&op->cv) == 0);
+    ASSERT(pthread_mutex_unlock(&op->mu) == 0);
+}
+
+static void group_count(struct store_sqlite *s, int rc, int64_t n)
+{
+    if (rc < 0) {
+        s->counts.failures++;
+        return;
+    }
+    s->counts.groups++;
+    s->counts.transactions += n;
+    if (n > s->counts.group_max)
+        s->counts.group_max = n;
+}
+
+static void group(struct store_sqlite *s, struct op *first)
+{
+    struct ctx cx; /* the group's own error */
+    ctx_init(&cx, 0);
+    int rc = group_try(s, &cx, first);
+    if (rc < 0)
+        rollback(s, &(struct ctx){0});
+    int64_t n = 0;
+    for (struct op *op = first; op; op = op_of(op->node.next))
+        n++;
+    group_count(s, rc, n);
+    for (struct op *op = first, *next; op; op = next) {
+        next = op_of(op->node.next);
+        if (rc < 0)
+            op->rc = op_group_failed(op, &cx.err);
+        op_wake(op);
+    }
+    ctx_done(&cx);
+}
+
+static void *writer_main(void *arg)
+{
+    struct store_sqlite *s = arg;
+    struct queue_node *n;
+    while ((n = queue_take(&s->queue, STORE_GROUP_MAX, -1))) {
+        group(s, op_of(n));
+        sq_wal_fold_between(s);
+    }
+    return NULL;
+}
+
+int sq_thread(pthread_t *ret, const char *name, void *(*fn)(void *), void *arg)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    ASSERT(pthread_sigmask(SIG_SETMASK, &all, &old) == 0);
+    int sys = pthread_create(ret, NULL, fn, arg);
+    ASSERT(pthread_sigmask(SIG_SETMASK, &old, NULL) == 0);
+    if (sys != 0)
+        return E_NOMEM;
+    pthread_setname_np(*ret, name); /* best effort */
+    return 0;
+}
+
+int sq_writer_start(struct ctx *cx, struct store_sqlite *s)
+{
+    if (sq_thread(&s->writer_thread, "store-writer", writer_main, s) < 0)
+        return ctx_fail(cx, E_NOMEM, RES_NONE, STR_NONE, "cannot start the store's writer thread");
+    s->writer_runs = true;
+    return 0;
+}
+
+void sq_writer_stop(struct store_sqlite *s)
+{
+    if (!s->writer_runs)
+        return;
+    queue_close(&s->queue);
+    ASSERT(pthread_join(s->writer_thread, NULL) == 0);
+    s->writer_runs = false;
+}
+
+int sq_write(struct store_sqlite *s, struct ctx *cx, tx_fn *run, void *io)
+{
+    struct op op = {.run = run, .io = io, .cx = cx};
+    ASSERT(pthread_mutex_init(&op.mu, NULL) == 0 && pthread_cond_init(&op.cv, NULL) == 0);
+    if (queue_push(&s->queue, &op.node) == 0) {
+        ASSERT(pthread_mutex_lock(&op.mu) == 0);
+        while (!op.done)
+            ASSERT(pthread_cond_wait(&op.cv, &op.mu) == 0);
+        ASSERT(pthread_mutex_unlock(&op.mu) == 0);
+    } else {
+        op.rc = ctx_fail(cx, E_BUSY, RES_NONE, STR_NONE,
+                         "the store has %zu changes waiting and takes no more; nothing was done, "
+                         "try again in a moment",
+                         s->queue.max);
+    }
+    ASSERT(pthread_cond_destroy(&op.cv) == 0 && pthread_mutex_destroy(&op.mu) == 0);
+    return op.rc;
+}
