@@ -1,0 +1,198 @@
+/* catchup.c - the snapshot files are the truth; this brings what we hold in line with them.
+ *
+ * Two stats a turn when nothing happened behind our back:
+ *  1. the head's file: gone -> forked; changed (inode, size, ctime) -> read it; other content is an
+ *     alarm, and the file is believed.
+ *  2. snapshot-(head+1): there after a crash between creation and record, or when a file-system
+ *     catalog committed. It is adopted if it continues the head, and so on; if not, the branch is
+ *     forked: reads go on, changes wait for a person. A file past a gap is never looked at.
+ *
+ * "Continues" as long as manifests are not read: its total is the head's plus its delta, its two
+ * lists are not the head's, and its schema exists. */
+#include "catalog/catalog_int.h"
+
+#include "manifest/layout.h"
+#include "proto/base/clock.h"
+#include "proto/base/log.h"
+#include "proto/base/mem.h"
+
+static const struct totals totals_unknown = {-1, -1, -1};
+
+struct file_id file_id_of(const struct io_stat *st)
+{
+    return (struct file_id){st->ino, st->size, st->ctime_ns};
+}
+
+bool file_id_eq(const struct file_id *a, const struct file_id *b)
+{
+    return a->ino == b->ino && a->size == b->size && a->ctime_ns == b->ctime_ns;
+}
+
+static int snapshot_stat(struct ctx *cx, struct branch *br, int64_t id, struct io_stat *ret)
+{
+    struct table *t = br->table;
+    str path = layout_snapshot(&cx->arena, str_of(t->dir), str_of(br->name), id);
+    return path.p ? io_stat(t->wh->io, cx, path, ret) : ctx_nomem(cx);
+}
+
+int snapshot_load(struct ctx *cx, struct branch *br, int64_t id, struct snapshot *ret)
+{
+    struct table *t = br->table;
+    CLEANUP(buf_done) struct buf b = {0};
+    struct snapshot s;
+    str path = layout_snapshot(&cx->arena, str_of(t->dir), str_of(br->name), id);
+    if (!path.p)
+        return ctx_nomem(cx);
+    TRY(io_read(t->wh->io, cx, path, t->cat->o.snapshot_max_bytes, &b));
+    int rc = snapshot_decode_file(cx, buf_str(&b), path, &s);
+    if (rc == E_UNSUPPORTED) /* a version of a later Paimon: unreadable is unreadable */
+        return cx->err.code = E_CORRUPT;
+    TRY(rc);
+    if (s.id != id)
+        return ctx_fail(cx, E_CORRUPT, RES_NONE, STR_NONE, "%.*s holds snapshot %lld", STR(path),
+                        (long long)s.id);
+    *ret = s;
+    return 0;
+}
+
+/* From here on no change is taken, until a later turn finds the reason gone. */
+static void fork_found(struct ctx *cx, struct branch *br, int64_t id, const char *why)
+{
+    CLEANUP(buf_done) struct buf b = {0};
+    buf_addf(&b, "snapshot-%lld %s", (long long)id, why);
+    mem_free(br->fork_why);
+    br->fork_why = buf_take(&b, NULL);
+    br->forked = true;
+    ctx_reset_err(cx);
+}
+
+static bool schema_known(struct ctx *cx, struct branch *br, int64_t schema_id)
+{
+    struct table *t = br->table;
+    struct io_stat st;
+    str path = layout_schema(&cx->arena, str_of(t->dir), str_of(br->name), schema_id);
+    bool there = path.p && io_stat(t->wh->io, cx, path, &st) == 0;
+    ctx_reset_err(cx);
+    return there;
+}
+
+/* NULL: it does. Else what is wrong. */
+static const char *continues(struct ctx *cx, struct branch *br, const struct snapshot *s)
+{
+    const struct head *h = br->head;
+    int64_t total;
+    if (__builtin_add_overflow(h ? h->total_records : 0, s->delta_record_count, &total) ||
+        total != s->total_record_count)
+        return "was written by somebody else and does not continue the head: its total is not the "
+               "head's plus its delta; move the file away, or put the head's successor there";
+    if (h && (str_eq(s->base_manifest_list, h->base_list) ||
+              str_eq(s->delta_manifest_list, h->delta_list)))
+        return "was written by somebody else and names the head's own manifest lists; move the "
+               "file away";
+    if (!schema_known(cx, br, s->schema_id))
+        return "was written by somebody else and names a schema that does not exist; move the file "
+               "away, or put the schema file there";
+    return NULL;
+}
+
+/* The head becomes what the file says: recorded first, then shown. */
+static int take(struct ctx *cx, struct branch *br, const struct snapshot *s,
+                const struct totals *tot, const char *action, const struct io_stat *st)
+{
+    struct commit_pending *p = pending_new(cx, action, s, tot, br->head ? br->head->id : 0);
+    if (!p)
+        return ctx_nomem(cx);
+    p->needs_sync = true; /* whoever made the file may not have */
+    br->file = file_id_of(st);
+    branch_publish(br, head_ref(p->head));
+    return branch_record(cx, br, p);
+}
+
+/* The file of the head is another than the one recorded. */
+static int head_changed(struct ctx *cx, struct branch *br, const struct io_stat *st)
+{
+    struct head *h = br->head;
+    struct snapshot s;
+    int rc = snapshot_load(cx, br, h->id, &s);
+    if (rc == E_CORRUPT) {
+        fork_found(cx, br, h->id, "is the head and was damaged; put the file back");
+        return 0;
+    }
+    TRY(rc);
+    if (str_eq(s.raw, h->json)) { /* touched, copied, restored: the same */
+        br->file = file_id_of(st);
+        return 0;
+    }
+    COUNT(br->table->cat, head_changed);
+    log_warn("catalog", "head.changed", LS("table", branch_object(cx, br)), LI("snapshot", h->id),
+             LS("uuid", s.uuid), LS("uuid_before", h->uuid));
+    return take(cx, br, &s, &totals_unknown, "snapshot.believe", st);
+}
+
+static int head_check(struct ctx *cx, struct branch *br)
+{
+    struct io_stat st;
+    if (!br->head)
+        return 0;
+    int rc = snapshot_stat(cx, br, br->head->id, &st);
+    if (rc == E_NOTFOUND) {
+        fork_found(cx, br, br->head->id,
+                   "is the head and its file is gone; put the file back");
+        return 0;
+    }
+    TRY(rc);
+    struct file_id f = file_id_of(&st);
+    return file_id_eq(&f, &br->file) ? 0 : head_changed(cx, br, &st);
+}
+
+/* Adopts the file after the head. 1: did; 0: there is none, or the branch is forked now. */
+static int adopt_next(struct ctx *cx, struct branch *br)
+{
+    int64_t id = (br->head ? br->head->id : 0) + 1;
+    struct io_stat st;
+    struct snapshot s;
+    int rc = snapshot_stat(cx, br, id, &st);
+    if (rc == E_NOTFOUND) {
+        ctx_reset_err(cx);
+        return 0;
+    }
+    TRY(rc);
+    rc = snapshot_load(cx, br, id, &s);
+    if (rc == E_CORRUPT) {
+        fork_found(cx, br, id, "cannot be read as a snapshot; move the file away");
+        return 0;
+    }
+    TRY(rc);
+    const char *why = continues(cx, br, &s);
+    if (why) {
+        fork_found(cx, br, id, why);
+        return 0;
+    }
+    TRY(take(cx, br, &s, &totals_unknown, "snapshot.adopt", &st));
+    COUNT(br->table->cat, adopted);
+    log_info("catalog", "snapshot.adopted", LS("table", branch_object(cx, br)), LI("snapshot", id),
+             LS("uuid", s.uuid));
+    return 1;
+}
+
+int branch_catch_up(struct ctx *cx, struct branch *br)
+{
+    bool was = br->forked;
+    br->forked = false;
+    int rc = head_check(cx, br);
+    while (rc >= 0 && !br->forked) {
+        rc = adopt_next(cx, br);
+        if (rc == 0)
+            break;
+    }
+    if (rc < 0) {
+        br->forked = was;
+        return rc;
+    }
+    if (br->forked != was)
+        log_warn("catalog", was ? "branch.whole" : "branch.forked",
+                 LS("table", branch_object(cx, br)), LZ("why", was ? "" : br->fork_why));
+    if (br->forked && !was)
+        COUNT(br->table->cat, forked);
+    return 0;
+}

@@ -1,0 +1,437 @@
+/* commit.c - a commit's way, step by step (design section 4).
+ *
+ *   4a prepare   any worker: look for the outcome of an earlier try, see that what it names exists
+ *   --- on the branch's strand ---
+ *   1  catch up  branch_enter: what is on disk becomes what we hold
+ *   2  replay    known already -> the answer given then
+ *   3  base      it must be the head's successor, made on the head; else false
+ *   4b decide    what the evidence says; missing evidence -> CAT_NEED, back to 4a
+ *   5  create    sync what it names; snapshot-N, if absent; durable
+ *   6  record    one store transaction (record.c)
+ *   7  hint      LATEST; then the answer
+ *
+ * Invariants
+ *  - false and 4xx only when nothing happened. Before 5 every error means that nothing was done.
+ *  - Step 5 is the commit. After it the head in memory is the new one, whatever 6 does.
+ *  - All memory that 6 needs is taken before 5.
+ *  - The verdict does not rest on anything that prepare saw and that may have changed: what can
+ *    change is named in `struct evidence` with the epoch and the count of outcomes it was seen at. */
+#include "catalog/catalog_int.h"
+
+#include "manifest/layout.h"
+#include "proto/base/assert.h"
+#include "proto/base/clock.h"
+#include "proto/base/inject.h"
+#include "proto/base/log.h"
+#include "proto/base/mem.h"
+
+#define NEED_MAX 2 /* the third time it gathers where it is: on its turn */
+
+/* What a step on the strand says besides a negative error. */
+enum say { GO_ON = 0, ANSWERED = 1, NEED_MORE = 2 };
+
+struct evidence {
+    int64_t epoch, seq; /* of the branch, before we looked */
+    bool looked;        /* for an earlier outcome */
+    bool known;         /* there is one: success */
+    bool gathered;      /* the checks below were made */
+    str missing;        /* a file it names that is not there; p == NULL: none */
+    bool schema_known;
+};
+
+struct commit {
+    struct branch *br;
+    struct commit_in in;
+    struct snapshot snap;
+    uint8_t key[OUTCOME_KEY_LEN];
+    struct evidence ev;
+    int needs;
+};
+
+int commit_new(struct ctx *cx, struct branch *br, const struct commit_in *in, struct commit **ret)
+{
+    struct commit *cm = ARENA_NEW(&cx->arena, struct commit);
+    if (!cm)
+        return ctx_nomem(cx);
+    cm->br = br;
+    cm->in = *in;
+    TRY(snapshot_decode(cx, in->snapshot, "snapshot", &cm->snap));
+    TRY(outcome_key(cx, &cm->snap, cm->key));
+    *ret = cm;
+    return 0;
+}
+
+/* --- 4a ----------------------------------------------------------------------------------------- */
+
+static struct head *head_peek(struct branch *br)
+{
+    pthread_mutex_lock(&br->mu);
+    struct head *h = br->head ? head_ref(br->head) : NULL;
+    pthread_mutex_unlock(&br->mu);
+    return h;
+}
+
+/* Was this very snapshot answered before? The store knows the recent ones, the files the older. */
+static int look_back(struct ctx *cx, struct commit *cm)
+{
+    struct branch *br = cm->br;
+    struct outcome o;
+
+    cm->ev.epoch = atomic_load(&br->epoch);
+    cm->ev.seq = atomic_load_explicit(&br->recent.seq, memory_order_acquire);
+    int rc = STORE(br->table->cat->o.store, outcome_find, cx, str_of(br->table->id),
+                   str_of(br->name), cm->key, &o);
+    if (rc < 0 && rc != E_NOTFOUND)
+        return rc;
+    cm->ev.known = rc == 0;
+    ctx_reset_err(cx);
+    cm->ev.looked = true;
+    return 0;
+}
+
+/* Ids up to the head whose outcome is not recorded any more: the file tells, while it exists. */
+static int look_into_file(struct ctx *cx, struct commit *cm, const struct head *h)
+{
+    struct snapshot there;
+    if (cm->ev.known || !h || cm->snap.id > h->id)
+        return 0;
+    int rc = snapshot_load(cx, cm->br, cm->snap.id, &there);
+    if (rc == 0)
+        cm->ev.known = snapshot_same(&cm->snap, &there);
+    else if (rc != E_NOTFOUND && rc != E_CORRUPT)
+        return rc;
+    ctx_reset_err(cx);
+    return 0;
+}
+
+struct named {
+    str paths[5];
+    size_t n;
+};
+
+static int name_add(struct ctx *cx, struct named *nm, str path)
+{
+    if (!path.p)
+        return ctx_nomem(cx);
+    nm->paths[nm->n++] = path;
+    return 0;
+}
+
+/* The files the snapshot itself names and its base did not. */
+static int names_new(struct ctx *cx, const struct commit *cm, const struct head *h,
+                     struct named *nm)
+{
+    const struct snapshot *s = &cm->snap;
+    str dir = str_of(cm->br->table->dir);
+    struct arena *a = &cx->arena;
+
+    nm->n = 0;
+    TRY(name_add(cx, nm, layout_manifest(a, dir, s->base_manifest_list)));
+    TRY(name_add(cx, nm, layout_manifest(a, dir, s->delta_manifest_list)));
+    if (s->changelog_manifest_list.len)
+        TRY(name_add(cx, nm, layout_manifest(a, dir, s->changelog_manifest_list)));
+    if (s->index_manifest.len && !(h && str_eq(s->index_manifest, h->index_manifest)))
+        TRY(name_add(cx, nm, layout_manifest(a, dir, s->index_manifest)));
+    if (s->statistics.len && !(h && str_eq(s->statistics, h->statistics)))
+        TRY(name_add(cx, nm, layout_statistics(a, dir, s->statistics)));
+    return 0;
+}
+
+static int gather(struct ctx *cx, struct commit *cm, const struct head *h)
+{
+    struct branch *br = cm->br;
+    struct table *t = br->table;
+    struct io_stat st;
+    struct named nm;
+
+    cm->ev.missing = STR_NONE;
+    TRY(names_new(cx, cm, h, &nm));
+    for (size_t i = 0; i < nm.n && !cm->ev.missing.p; i++) {
+        int rc = io_stat(t->wh->io, cx, nm.paths[i], &st);
+        if (rc == E_NOTFOUND || (rc == 0 && st.is_dir))
+            cm->ev.missing = nm.paths[i];
+        else
+            TRY(rc);
+    }
+    ctx_reset_err(cx);
+    str schema = layout_schema(&cx->arena, str_of(t->dir), str_of(br->name), cm->snap.schema_id);
+    if (!schema.p)
+        return ctx_nomem(cx);
+    int rc = io_stat(t->wh->io, cx, schema, &st);
+    if (rc < 0 && rc != E_NOTFOUND)
+        return rc;
+    cm->ev.schema_known = rc == 0;
+    ctx_reset_err(cx);
+    TRY(warehouse_space(cx, t->wh));
+    cm->ev.gathered = true;
+    return 0;
+}
+
+/* Is it the head's successor, made on the head? */
+static bool base_right(const struct commit *cm, const struct head *h)
+{
+    const struct snapshot *s = &cm->snap;
+    if (s->id != (h ? h->id : 0) + 1)
+        return false;
+    if (cm->in.base_uuid.p)
+        return h && h->uuid.len > 0 && str_eq(cm->in.base_uuid, h->uuid);
+    return !h || h->uuid.len == 0 || s->uuid.len == 0;
+}
+
+static int identity(struct ctx *cx, const struct commit *cm)
+{
+    if (!cm->in.table_id.p || str_eqz(cm->in.table_id, cm->br->table->id))
+        return 0;
+    return branch_gone(cx, cm->br); /* the table was dropped and made anew under this name */
+}
+
+int commit_prepare(struct ctx *cx, struct commit *cm)
+{
+    TRY(identity(cx, cm));
+    TRY(look_back(cx, cm));
+    struct head *h = head_peek(cm->br);
+    int rc = look_into_file(cx, cm, h);
+    /* A base that has moved already is answered false; nothing else about it matters. A branch
+     * that is not loaded yet may have any head. */
+    if (rc == 0 && !cm->ev.known && (!h || base_right(cm, h)))
+        rc = gather(cx, cm, h);
+    head_unref(h);
+    IGNORE(INJECT(COMMIT_PREPARED));
+    return rc;
+}
+
+/* --- on the strand -------------------------------------------------------------------------------- */
+
+/* 2. ANSWERED: it is known, GO_ON: it is not, NEED_MORE: what we saw is too old to tell. */
+static enum say replayed(const struct commit *cm)
+{
+    struct branch *br = cm->br;
+    const struct evidence *ev = &cm->ev;
+    if (outcome_ring_find(&br->recent, cm->key))
+        return ANSWERED;
+    if (!ev->looked || ev->epoch != atomic_load(&br->epoch) ||
+        !outcome_ring_covers(&br->recent, ev->seq))
+        return NEED_MORE;
+    return ev->known ? ANSWERED : GO_ON;
+}
+
+/* A null base says nothing about which snapshot N it was made on. After a rollback there are two of
+ * one number, so each commit user is sent back once, to read the head again. */
+static int user_is_new(struct ctx *cx, struct commit *cm, bool *ret)
+{
+    struct branch *br = cm->br;
+    str user = cm->snap.commit_user;
+    *ret = false;
+    if (cm->in.base_uuid.p || !br->head || atomic_load(&br->epoch) == 0 ||
+        map_get(&br->users, user))
+        return 0;
+    char *own = mem_dup(user.p ? user.p : "", user.len);
+    if (!own || map_put(&br->users, str_n(own, user.len), own) < 0) {
+        mem_free(own);
+        return ctx_nomem(cx);
+    }
+    *ret = true;
+    return 0;
+}
+
+/* 4b. Pure: what the evidence says about a commit whose base is right. */
+static int decide(struct ctx *cx, const struct commit *cm)
+{
+    const struct evidence *ev = &cm->ev;
+    if (ev->missing.p)
+        return ctx_fail(cx, E_CONFLICT, RES_TABLE, branch_object(cx, cm->br),
+                        "manifest-bad: snapshot %lld names %.*s, which is no file in the warehouse; "
+                        "write its files before the commit, below the path of GET table",
+                        (long long)cm->snap.id, STR(ev->missing));
+    if (!ev->schema_known)
+        return ctx_fail(cx, E_CONFLICT, RES_TABLE, branch_object(cx, cm->br),
+                        "schema-unknown: snapshot %lld has schema id %lld, which this table does "
+                        "not have; load the table again and write with its schema",
+                        (long long)cm->snap.id, (long long)cm->snap.schema_id);
+    return 0;
+}
+
+static struct totals totals_after(const struct head *h, const struct stat_delta *d)
+{
+    static const struct totals unknown = {-1, -1, -1};
+    struct totals base = h ? h->totals : (struct totals){0, 0, 0};
+    struct totals t;
+    if (!d->known || base.file_count < 0)
+        return unknown;
+    if (__builtin_add_overflow(base.file_size_bytes, d->file_size_bytes, &t.file_size_bytes) ||
+        __builtin_add_overflow(base.file_count, d->file_count, &t.file_count) ||
+        t.file_size_bytes < 0 || t.file_count < 0)
+        return unknown;
+    t.last_file_creation_ms = d->last_file_creation_ms > base.last_file_creation_ms
+                                  ? d->last_file_creation_ms
+                                  : base.last_file_creation_ms;
+    return t;
+}
+
+/* What became of snapshot-N: another's; made by us now; ours by an earlier try, and adopted now. */
+enum made { LOST = 0, CREATED = 1, ADOPTED = 2 };
+
+/* The name was taken between catch-up and link: catch up again, then see whether that was us. */
+static int somebody_was_first(struct ctx *cx, struct commit *cm)
+{
+    TRY(branch_catch_up(cx, cm->br));
+    return outcome_ring_find(&cm->br->recent, cm->key) ? ADOPTED : LOST;
+}
+
+/* 5. An enum made, or an error; E_UNKNOWN: the file may be there. */
+static int create(struct ctx *cx, struct commit *cm)
+{
+    struct branch *br = cm->br;
+    struct table *t = br->table;
+    enum io_put_result put;
+    str path = layout_snapshot(&cx->arena, str_of(t->dir), str_of(br->name), cm->snap.id);
+    struct named nm;
+
+    if (!path.p)
+        return ctx_nomem(cx);
+    if (t->cat->o.sync != SYNC_OFF) {
+        TRY(names_new(cx, cm, br->head, &nm));
+        TRY(io_sync(t->wh->io, cx, nm.paths, nm.n));
+    }
+    TRY(io_put_if_absent(t->wh->io, cx, path, cm->snap.raw, &put));
+    return put == IO_PUT_CREATED ? CREATED : somebody_was_first(cx, cm);
+}
+
+/* A file or directory that was there a moment ago: the table was dropped, or somebody cleans. */
+static int create_checked(struct ctx *cx, struct commit *cm)
+{
+    int rc = create(cx, cm);
+    if (rc != E_NOTFOUND)
+        return rc;
+    if (atomic_load(&cm->br->table->dead)) {
+        ctx_reset_err(cx);
+        return branch_gone(cx, cm->br);
+    }
+    ctx_prefix(cx, "manifest-bad: a file of the commit is gone");
+    return cx->err.code = E_CONFLICT;
+}
+
+static void file_seen(struct ctx *cx, struct branch *br, int64_t id)
+{
+    struct io_stat st = {0};
+    str path = layout_snapshot(&cx->arena, str_of(br->table->dir), str_of(br->name), id);
+    if (!path.p || io_stat(br->table->wh->io, cx, path, &st) < 0)
+        ctx_reset_err(cx); /* an identity that fits nothing: the next turn reads the file */
+    br->file = file_id_of(&st);
+}
+
+/* 5, 6 and 7. */
+static int make(struct ctx *cx, struct commit *cm, bool *ret_success)
+{
+    struct branch *br = cm->br;
+    struct totals tot = totals_after(br->head, &cm->in.stats);
+    struct commit_pending *p =
+        pending_new(cx, "commit", &cm->snap, &tot, br->head ? br->head->id : 0);
+    if (!p)
+        return ctx_nomem(cx);
+    int rc = create_checked(cx, cm);
+    if (rc != CREATED && rc != E_UNKNOWN) {
+        pending_free(p);
+        *ret_success = rc == ADOPTED;
+        return rc < 0 ? rc : 0;
+    }
+    p->needs_sync = rc == E_UNKNOWN;
+    IGNORE(INJECT(COMMIT_CREATED));
+    file_seen(cx, br, cm->snap.id);
+    branch_publish(br, head_ref(p->head));
+    if (rc == E_UNKNOWN)
+        br->pending = p; /* the disk said no a moment ago: the next turn tries */
+    else
+        rc = branch_record(cx, br, p);
+    if (rc == E_NOTFOUND)
+        return rc;
+    if (rc < 0) {
+        after_create_failed(cx, br);
+        ctx_prefix(cx, "snapshot %lld may be committed, read the latest snapshot to find out",
+                   (long long)cm->snap.id);
+        return cx->err.code = E_UNKNOWN;
+    }
+    IGNORE(INJECT(COMMIT_RECORDED));
+    branch_hint(cx, br);
+    IGNORE(INJECT(COMMIT_HINTED));
+    *ret_success = true;
+    return 0;
+}
+
+static void done(struct ctx *cx, struct commit *cm, bool success, const char *how)
+{
+    log_info("catalog", success ? "commit.done" : "commit.false",
+             LS("table", branch_object(cx, cm->br)), LI("snapshot", cm->snap.id), LZ("how", how),
+             LZ("kind", commit_kind_name(cm->snap.commit_kind)), LS("user", cm->snap.commit_user),
+             LS("req", cx->request_id));
+}
+
+/* 1 to 4b. GO_ON with 5; ANSWERED: *ret_success is the answer; NEED_MORE: evidence is missing. */
+static int judge(struct ctx *cx, struct commit *cm, bool *ret_success)
+{
+    struct branch *br = cm->br;
+    bool sent_back;
+
+    TRY(branch_enter(cx, br));
+    TRY(identity(cx, cm));
+    enum say known = replayed(cm);
+    if (known == NEED_MORE)
+        return NEED_MORE;
+    if (known == ANSWERED) {
+        COUNT(br->table->cat, commits_replayed);
+        *ret_success = true;
+        done(cx, cm, true, "replayed");
+        return ANSWERED;
+    }
+    TRY(branch_may_change(cx, br));
+    *ret_success = false;
+    if (!base_right(cm, br->head)) {
+        COUNT(br->table->cat, commits_false);
+        done(cx, cm, false, "base");
+        return ANSWERED;
+    }
+    TRY(user_is_new(cx, cm, &sent_back));
+    if (sent_back) {
+        COUNT(br->table->cat, commits_false);
+        done(cx, cm, false, "epoch");
+        return ANSWERED;
+    }
+    if (!cm->ev.gathered)
+        return NEED_MORE;
+    return decide(cx, cm);
+}
+
+int commit_run(struct ctx *cx, struct commit *cm, bool *ret_success)
+{
+    struct catalog *c = cm->br->table->cat;
+    bool success = false;
+    TRY(ctx_check_deadline(cx));
+    int rc = judge(cx, cm, &success);
+    while (rc == NEED_MORE) {
+        if (cm->needs++ < NEED_MAX)
+            return CAT_NEED;
+        TRY(commit_prepare(cx, cm));
+        rc = judge(cx, cm, &success);
+    }
+    if (rc == ANSWERED) {
+        *ret_success = success;
+        return 0;
+    }
+    if (rc == GO_ON) {
+        IGNORE(INJECT(COMMIT_DECIDED));
+        rc = make(cx, cm, &success);
+        if (rc == 0 && success)
+            COUNT(c, commits_true);
+        else if (rc == 0)
+            COUNT(c, commits_false);
+        if (rc == 0)
+            done(cx, cm, success, success ? "created" : "lost");
+    }
+    if (rc == E_CONFLICT)
+        COUNT(c, commits_refused);
+    else if (rc < 0)
+        COUNT(c, commits_failed);
+    TRY(rc);
+    *ret_success = success;
+    return 0;
+}

@@ -1,0 +1,191 @@
+/* database.c - databases: rows in the store, and a directory name each.
+ *
+ * A database's directory (below the warehouse root) is made with its first table. Dropping one drops
+ * its tables in the same transaction; their directories follow as purges. */
+#include "catalog/catalog_int.h"
+
+#include "proto/base/clock.h"
+#include "proto/base/path.h"
+#include "proto/base/rand.h"
+#include "proto/json/json.h"
+
+static void stamp_now(struct ctx *cx, struct stamp *s)
+{
+    int64_t now = clock_wall_ms();
+    str who = cx->principal.len ? cx->principal : STR_LIT("latch");
+    *s = (struct stamp){
+        .owner = who, .created_by = who, .updated_by = who, .created_ms = now, .updated_ms = now};
+}
+
+int cat_db_create(struct ctx *cx, struct catalog *c, const struct warehouse *w, str name,
+                  str options_json)
+{
+    char id[UUID_LEN + 1];
+    struct audit au;
+    CLEANUP(buf_done) struct buf dir = {0};
+
+    TRY(path_component(cx, name, "database name"));
+    if (str_eqz(name, "sys"))
+        return ctx_fail(cx, E_INVAL, RES_DATABASE, name,
+                        "'sys' is Paimon's own system database; choose another name");
+    path_dir_name(&dir, name);
+    buf_adds(&dir, c->o.database_suffix);
+    if (buf_fail(&dir))
+        return ctx_nomem(cx);
+    rand_uuid(id);
+    struct db_row row = {.id = str_of(id),
+                         .warehouse_id = w->id,
+                         .name = name,
+                         .dir = buf_str(&dir),
+                         .options_json = options_json.len ? options_json : STR_LIT("{}")};
+    stamp_now(cx, &row.stamp);
+    audit_fill(cx, &au, "database.create", w, name, STR_NONE);
+    return STORE(c->o.store, db_create, cx, &row, &au);
+}
+
+int cat_db_get(struct ctx *cx, struct catalog *c, const struct warehouse *w, str name,
+               struct database *ret)
+{
+    CLEANUP(buf_done) struct buf b = {0};
+    struct database d;
+    TRY(STORE(c->o.store, db_get, cx, w->id, name, &d.row));
+    buf_addf(&b, "file://%s/%.*s", w->root, STR(d.row.dir));
+    d.location = buf_fail(&b) ? STR_NONE : str_dup(&cx->arena, buf_str(&b));
+    if (!d.location.p)
+        return ctx_nomem(cx);
+    *ret = d;
+    return 0;
+}
+
+int cat_db_list(struct ctx *cx, struct catalog *c, const struct warehouse *w,
+                const struct page_in *in, str **ret, size_t *ret_n)
+{
+    struct store_list_in li = {.after = in->after, .prefix = in->prefix, .limit = in->limit};
+    struct db_row row;
+    if (!in->exact)
+        return STORE(c->o.store, db_list, cx, w->id, &li, ret, ret_n);
+
+    int rc = STORE(c->o.store, db_get, cx, w->id, in->prefix, &row);
+    if (rc < 0 && rc != E_NOTFOUND)
+        return rc;
+    bool hit = rc == 0 && str_cmp(row.name, in->after) > 0;
+    ctx_reset_err(cx);
+    str *one = ARENA_ARRAY(&cx->arena, str, 1);
+    if (!one)
+        return ctx_nomem(cx);
+    if (hit)
+        one[0] = row.name;
+    *ret = one;
+    *ret_n = hit ? 1 : 0;
+    return 0;
+}
+
+static bool has_str(const struct json *arr, str s)
+{
+    if (arr)
+        JSON_EACH(it, arr) if (str_eq(it->s, s)) return true;
+    return false;
+}
+
+static str *str_array(struct ctx *cx, const struct json *like)
+{
+    return ARENA_ARRAY(&cx->arena, str, like && like->n ? like->n : 1);
+}
+
+/* The options after removals and updates, as JSON text; tells what happened to each key. */
+static int options_apply(struct ctx *cx, const struct json *old, const struct json *removals,
+                         const struct json *updates, struct buf *out, struct db_alter_out *ret)
+{
+    struct json_out o;
+    ret->removed = str_array(cx, removals);
+    ret->missing = str_array(cx, removals);
+    ret->updated = str_array(cx, updates);
+    if (!ret->removed || !ret->missing || !ret->updated)
+        return ctx_nomem(cx);
+    json_out_init(&o, out);
+    json_obj(&o);
+    JSON_EACH(it, old)
+    {
+        char *key = str_dupz(&cx->arena, it->key);
+        if (!key)
+            return ctx_nomem(cx);
+        bool updated = updates && json_get(updates, key);
+        if (!updated && !has_str(removals, it->key)) {
+            json_keys(&o, it->key);
+            json_str(&o, it->s);
+        }
+    }
+    if (updates)
+        JSON_EACH(it, updates)
+        {
+            json_keys(&o, it->key);
+            json_str(&o, it->s);
+            ret->updated[ret->n_updated++] = it->key;
+        }
+    json_end(&o);
+    if (removals)
+        JSON_EACH(it, removals)
+        {
+            char *key = str_dupz(&cx->arena, it->s);
+            if (!key)
+                return ctx_nomem(cx);
+            if (json_get(old, key))
+                ret->removed[ret->n_removed++] = it->s;
+            else
+                ret->missing[ret->n_missing++] = it->s;
+        }
+    return buf_fail(out) ? ctx_nomem(cx) : 0;
+}
+
+static int alter_check(struct ctx *cx, const struct json *removals, const struct json *updates)
+{
+    if (removals && updates)
+        JSON_EACH(it, updates) if (has_str(removals, it->key)) return ctx_fail(
+            cx, E_INVAL, RES_DATABASE, it->key,
+            "option '%.*s' is in removals and in updates; keep one of the two", STR(it->key));
+    return 0;
+}
+
+int cat_db_alter(struct ctx *cx, struct catalog *c, const struct warehouse *w, str name,
+                 const struct json *removals, const struct json *updates, struct db_alter_out *ret)
+{
+    TRY(alter_check(cx, removals, updates));
+    for (int attempt = 0;; attempt++) { /* another alter in between: once more on its result */
+        CLEANUP(buf_done) struct buf text = {0};
+        struct db_row row;
+        struct db_alter_out out = {0};
+        const struct json *old;
+        struct audit au;
+
+        TRY(STORE(c->o.store, db_get, cx, w->id, name, &row));
+        TRY(json_parse(cx, row.options_json, "stored options", &old));
+        TRY(options_apply(cx, old, removals, updates, &text, &out));
+        audit_fill(cx, &au, "database.alter", w, name, STR_NONE);
+        int rc = STORE(c->o.store, db_alter, cx, row.id, row.options_json, buf_str(&text),
+                       clock_wall_ms(), cx->principal, &au);
+        if (rc == E_RACE && attempt < 10) {
+            ctx_reset_err(cx);
+            continue;
+        }
+        TRY(rc);
+        *ret = out;
+        return 0;
+    }
+}
+
+int cat_db_drop(struct ctx *cx, struct catalog *c, const struct warehouse *w, str name)
+{
+    struct db_row row;
+    struct intent_row *purges;
+    size_t n;
+    struct audit au;
+
+    TRY(STORE(c->o.store, db_get, cx, w->id, name, &row));
+    audit_fill(cx, &au, "database.drop", w, name, STR_NONE);
+    TRY(STORE(c->o.store, db_drop, cx, row.id, clock_wall_ms(), &au, &purges, &n));
+    for (size_t i = 0; i < n; i++) {
+        table_forget_id(c, purges[i].table_id);
+        IGNORE(purge_post(c, &purges[i])); /* what cannot be queued is resumed at the next start */
+    }
+    return 0;
+}

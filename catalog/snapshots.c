@@ -1,0 +1,131 @@
+/* snapshots.c - snapshots that are files: listed and read as the directory has them.
+ *
+ * Stock clients expire snapshots by deleting files behind our back, so the directory is the truth.
+ * What lies above the head is not shown: it was not adopted. */
+#include "catalog/catalog_int.h"
+
+#include "manifest/layout.h"
+#include "proto/json/json.h"
+
+static int64_t head_id(struct branch *br)
+{
+    pthread_mutex_lock(&br->mu);
+    int64_t id = br->head ? br->head->id : 0;
+    pthread_mutex_unlock(&br->mu);
+    return id;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* Ids of the files up to the head, newest first. */
+static int ids_of(struct ctx *cx, struct branch *br, int64_t **ret, size_t *ret_n)
+{
+    struct table *t = br->table;
+    struct io_entry *e = NULL;
+    size_t n = 0, k = 0;
+    int64_t top = head_id(br), id;
+    str dir = layout_snapshot_dir(&cx->arena, str_of(t->dir), str_of(br->name));
+    int rc = dir.p ? io_list(t->wh->io, cx, dir, &e, &n) : ctx_nomem(cx);
+    if (rc == E_NOTFOUND)
+        ctx_reset_err(cx);
+    else
+        TRY(rc);
+    int64_t *ids = ARENA_ARRAY(&cx->arena, int64_t, n ? n : 1);
+    if (!ids)
+        return ctx_nomem(cx);
+    for (size_t i = 0; i < n; i++)
+        if (layout_snapshot_id(e[i].name, &id) && id <= top)
+            ids[k++] = id;
+    qsort(ids, k, sizeof *ids, newest_first);
+    *ret = ids;
+    *ret_n = k;
+    return 0;
+}
+
+int branch_snapshots(struct ctx *cx, struct branch *br, int64_t below, int64_t limit, str **ret,
+                     int64_t **ret_ids, size_t *ret_n)
+{
+    int64_t *ids;
+    size_t n, k = 0;
+    TRY(ids_of(cx, br, &ids, &n));
+    str *texts = ARENA_ARRAY(&cx->arena, str, n ? n : 1);
+    if (!texts)
+        return ctx_nomem(cx);
+    for (size_t i = 0; i < n && (int64_t)k < limit; i++) {
+        struct snapshot s;
+        if (below > 0 && ids[i] >= below)
+            continue;
+        int rc = snapshot_load(cx, br, ids[i], &s);
+        if (rc == E_NOTFOUND) { /* expired since it was listed */
+            ctx_reset_err(cx);
+            continue;
+        }
+        TRY(rc);
+        ids[k] = ids[i];
+        texts[k++] = s.raw;
+    }
+    *ret = texts;
+    *ret_ids = ids;
+    *ret_n = k;
+    return 0;
+}
+
+static int not_there(struct ctx *cx, str version)
+{
+    ctx_reset_err(cx);
+    return ctx_fail(cx, E_NOTFOUND, RES_SNAPSHOT, version,
+                    "there is no snapshot '%.*s': give EARLIEST, LATEST, an id that has not "
+                    "expired, or a tag's name",
+                    STR(version));
+}
+
+static int by_tag(struct ctx *cx, struct branch *br, str tag, str *ret_json)
+{
+    struct table *t = br->table;
+    struct snapshot s;
+    CLEANUP(buf_done) struct buf b = {0}, out = {0};
+    struct json_out o;
+    str path = layout_tag(&cx->arena, str_of(t->dir), str_of(br->name), tag);
+    int rc = path.p ? io_read(t->wh->io, cx, path, t->cat->o.snapshot_max_bytes, &b) : E_NOTFOUND;
+    if (rc == E_NOTFOUND)
+        return not_there(cx, tag);
+    TRY(rc);
+    TRY(snapshot_decode_file(cx, buf_str(&b), path, &s));
+    json_out_init(&o, &out);
+    snapshot_encode(&o, &s); /* without the tag's own members */
+    *ret_json = buf_fail(&out) ? STR_NONE : str_dup(&cx->arena, buf_str(&out));
+    return ret_json->p ? 0 : ctx_nomem(cx);
+}
+
+/* Digits without leading zeros, as ids are written. */
+static bool is_id(str version, int64_t *ret)
+{
+    return version.len > 0 && version.p[0] >= '1' && version.p[0] <= '9' &&
+           str_to_i64(version, ret);
+}
+
+int branch_snapshot_at(struct ctx *cx, struct branch *br, str version, str *ret_json)
+{
+    int64_t *ids, id = 0;
+    size_t n;
+    struct snapshot s;
+    bool named = str_eqz(version, "EARLIEST") || str_eqz(version, "LATEST");
+    if (!named && !is_id(version, &id))
+        return by_tag(cx, br, version, ret_json);
+    if (named) {
+        TRY(ids_of(cx, br, &ids, &n));
+        if (n == 0)
+            return not_there(cx, version);
+        id = str_eqz(version, "LATEST") ? ids[0] : ids[n - 1];
+    }
+    int rc = id <= head_id(br) ? snapshot_load(cx, br, id, &s) : E_NOTFOUND;
+    if (rc == E_NOTFOUND)
+        return not_there(cx, version);
+    TRY(rc);
+    *ret_json = s.raw;
+    return 0;
+}
