@@ -1,0 +1,82 @@
+/* api_common.c - names, identifiers, audit members and pages of names in the bodies of Paimon's
+ * API.
+ *
+ * Format: Paimon's Identifier and paged responses. A page that is exactly as long as was asked for
+ * carries a token even if it is the last one, because Paimon's own tests need that; an empty page
+ * never does, because pypaimon would ask for ever.
+ *
+ * Pure: no state, safe on any thread. */
+#include "proto/api/api_common.h"
+#include "proto/base/assert.h"
+#include "proto/base/path.h"
+
+int api_table_name_check(struct ctx *cx, str name, const char *member)
+{
+    TRY(path_component(cx, name, member));
+    if (str_find(name, '$') < 0)
+        return 0;
+    return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE,
+                    "%s \"%.*s\" must not contain '$': clients write branches as t$branch_b and "
+                    "system tables as t$files; use a table name without it",
+                    member, API_SHOWN(name));
+}
+
+int api_ident_decode(struct ctx *cx, const struct json *body, const char *key,
+                     struct api_ident *ret)
+{
+    const struct json *ident;
+    struct api_ident out;
+    char member[64];
+    TRY(json_want_obj(cx, body, "", key, &ident));
+    TRY(json_want_str(cx, ident, key, "database", &out.database));
+    TRY(json_want_str(cx, ident, key, "object", &out.object));
+    snprintf(member, sizeof(member), "%s.database", key);
+    TRY(path_component(cx, out.database, member));
+    snprintf(member, sizeof(member), "%s.object", key);
+    TRY(api_table_name_check(cx, out.object, member));
+    *ret = out;
+    return 0;
+}
+
+void api_audit_put(struct json_out *o, const struct api_audit *a)
+{
+    json_kstr(o, "owner", a->owner);
+    json_ki64(o, "createdAt", a->created_ms);
+    json_kstr(o, "createdBy", a->created_by);
+    json_ki64(o, "updatedAt", a->updated_ms);
+    json_kstr(o, "updatedBy", a->updated_by);
+}
+
+void api_strs_put(struct json_out *o, const char *member, const str *v, size_t n)
+{
+    json_key(o, member);
+    json_arr(o);
+    for (size_t i = 0; i < n; i++)
+        json_str(o, v[i]);
+    json_end(o);
+}
+
+int api_names_encode(struct ctx *cx, struct buf *out, const char *member, const str *names,
+                     size_t n, int64_t limit)
+{
+    ASSERT(limit > 0 && n <= (size_t)limit);
+    struct json_out o;
+    json_out_init(&o, out);
+    json_obj(&o);
+    api_strs_put(&o, member, names, n);
+    json_kstr(&o, "nextPageToken", n == (size_t)limit ? names[n - 1] : STR_NONE);
+    json_end(&o);
+    return api_out_end(cx, out);
+}
+
+int api_out_end(struct ctx *cx, const struct buf *out)
+{
+    int rc = buf_fail(out);
+    if (rc == 0)
+        return 0;
+    if (rc == E_TOOBIG) /* of the answer, not of what the client sent: no 413 */
+        return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE,
+                        "the answer is larger than %zu bytes; ask for fewer items with maxResults",
+                        out->max ? out->max : BUF_MAX);
+    return ctx_nomem(cx);
+}

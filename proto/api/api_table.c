@@ -1,0 +1,68 @@
+/* api_table.c - bodies of the table routes: create, rename, alter, get.
+ *
+ * Format: Paimon's CreateTableRequest, RenameTableRequest, AlterTableRequest and GetTableResponse.
+ * Schemas and schema changes are only checked to be objects here; manifest/schema reads them. The
+ * name in an answer is the whole object that was asked for: Java takes the branch to write to from
+ * it, and with the bare name would write to main. Pure. */
+#include "proto/api/api_table.h"
+
+int api_table_create_decode(struct ctx *cx, const struct json *body, str database,
+                            struct api_table_create *ret)
+{
+    struct api_ident ident;
+    const struct json *schema;
+    TRY(api_ident_decode(cx, body, "identifier", &ident));
+    if (!str_eq(ident.database, database))
+        return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE,
+                        "identifier.database is \"%.*s\", but the path names database \"%.*s\"; "
+                        "they must be the same",
+                        API_SHOWN(ident.database), API_SHOWN(database));
+    TRY(json_want_obj(cx, body, "", "schema", &schema));
+    *ret = (struct api_table_create){.name = ident.object, .schema = schema};
+    return 0;
+}
+
+int api_table_rename_decode(struct ctx *cx, const struct json *body, struct api_table_rename *ret)
+{
+    struct api_table_rename out;
+    TRY(api_ident_decode(cx, body, "source", &out.source));
+    TRY(api_ident_decode(cx, body, "destination", &out.destination));
+    *ret = out;
+    return 0;
+}
+
+int api_table_alter_decode(struct ctx *cx, const struct json *body, const struct json **ret)
+{
+    const struct json *changes;
+    size_t i = 0;
+    TRY(json_want_arr(cx, body, "", "changes", &changes));
+    JSON_EACH (it, changes) {
+        char path[48];
+        str action;
+        snprintf(path, sizeof(path), "changes[%zu]", i++);
+        TRY(json_want_str(cx, it, path, "action", &action));
+    }
+    *ret = changes;
+    return 0;
+}
+
+int api_table_encode(struct ctx *cx, struct buf *out, const struct api_table *in)
+{
+    struct json_out o;
+    if (in->schema_json.len == 0)
+        return ctx_fail(cx, E_CORRUPT, RES_TABLE, in->object,
+                        "the record of table %.*s has no schema; restore the store",
+                        API_SHOWN(in->object));
+    json_out_init(&o, out);
+    json_obj(&o);
+    json_kstr(&o, "id", in->id);
+    json_kstr(&o, "database", in->database);
+    json_kstr(&o, "name", in->object);
+    json_kstr(&o, "path", in->path);
+    json_kbool(&o, "isExternal", false);
+    json_ki64(&o, "schemaId", in->schema_id);
+    json_kraw(&o, "schema", in->schema_json);
+    api_audit_put(&o, &in->audit);
+    json_end(&o);
+    return api_out_end(cx, out);
+}
