@@ -1,0 +1,76 @@
+/* drain.c - SIGTERM: finish what runs, start nothing.
+ *
+ * libmicrohttpd aborts when it is stopped while a connection is suspended, and the store must not
+ * go while a change runs. So: no new connections, new requests get 503, then wait until no request
+ * is left. A request counts itself in flight before it asks whether the server stops, and we say
+ * that it stops before we read the count, both in one order (seq_cst): none can slip through.
+ *
+ * When time is up the process just ends. That is safe, a crash at any point is; the clients of the
+ * requests that are cut off see a closed connection, which they take for "outcome unknown".
+ *
+ * An alarm guards what follows here: pools finish what they hold, which may be the deletion of a
+ * large table. That is an open intent, and the next start goes on with it. */
+#include "server/drain.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include "proto/base/clock.h"
+#include "proto/base/inject.h"
+#include "proto/base/log.h"
+
+#define POLL_NS      20000000
+#define REST_SECONDS 10 /* beyond drain.timeout, for all that comes after the requests */
+
+static void on_alarm(int sig)
+{
+    static const char text[] = "latch: background work did not end in time; the next start goes on "
+                               "with it\n";
+    (void)sig;
+    IGNORE(write(STDERR_FILENO, text, sizeof(text) - 1) < 0);
+    _exit(0);
+}
+
+static void guard(int64_t timeout_ms)
+{
+    struct sigaction sa = {.sa_handler = on_alarm};
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, SIGALRM);
+    sigaction(SIGALRM, &sa, NULL);
+    pthread_sigmask(SIG_UNBLOCK, &only, NULL);
+    alarm((unsigned)(timeout_ms / 1000 + REST_SECONDS));
+}
+
+_Noreturn static void give_up(const char *why, const struct http_counts *n)
+{
+    log_error("server", "server.cut", LZ("why", why), LI("in_flight", n->in_flight),
+              LI("parked", n->parked));
+    inject_flush();
+    _exit(1);
+}
+
+void drain(struct server *srv, const sigset_t *stop)
+{
+    int64_t timeout_ms = srv_config(srv)->drain_timeout_ms;
+    int64_t until_ms = clock_mono_ms() + timeout_ms;
+    const struct timespec poll = {.tv_nsec = POLL_NS};
+    struct http_counts n;
+    atomic_store(&srv->draining, true);
+    http_quiesce(srv->http);
+    guard(timeout_ms);
+    http_counts(srv->http, &n);
+    log_info("server", "server.draining", LI("in_flight", n.in_flight),
+             LI("timeout_ms", timeout_ms));
+    while (n.in_flight > 0 || n.parked > 0) {
+        if (clock_mono_ms() >= until_ms)
+            break;
+        if (sigtimedwait(stop, NULL, &poll) > 0)
+            give_up("a second signal came", &n);
+        http_counts(srv->http, &n);
+    }
+    if (n.parked > 0)
+        give_up("drain.timeout is over", &n);
+    if (n.in_flight > 0) /* clients that do not send or read on */
+        log_warn("server", "server.clients_cut", LI("in_flight", n.in_flight));
+}

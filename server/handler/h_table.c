@@ -1,0 +1,103 @@
+/* h_table.c - tables: list, create, get, by id, rename, alter, drop.
+ *
+ * Alter and drop have an order with the table's commits, so their change runs on the strand of its
+ * main branch; the rest is done on a worker. Create, rename, alter and drop answer 200 with an
+ * empty body, which is what Paimon's clients expect. */
+#include "proto/api/api_table.h"
+#include "server/handler/handlers.h"
+#include "server/server.h"
+
+int h_table_list(struct request *rq)
+{
+    struct page_in in;
+    str type, *names;
+    size_t n;
+    TRY(h_page(rq, "tableNamePattern", &in));
+    TRY(rq_query(rq, "tableType", &type));
+    TRY(cat_table_list(&rq->cx, rq->srv->cat, rq->warehouse, rq->params[1], &in, type, &names, &n));
+    return api_names_encode(&rq->cx, &rq->res.body, "tables", names, n, in.limit);
+}
+
+int h_table_create(struct request *rq)
+{
+    const struct json *body;
+    struct api_table_create in;
+    TRY(rq_json(rq, &body));
+    TRY(api_table_create_decode(&rq->cx, body, rq->params[1], &in));
+    return cat_table_create(&rq->cx, rq->srv->cat, rq->warehouse, rq->params[1], in.name,
+                            in.schema);
+}
+
+static int answer_table(struct request *rq, const struct table_info *t, str object)
+{
+    struct api_table out = {.id = t->row.id,
+                            .database = t->row.db_name,
+                            .object = object,
+                            .path = t->path,
+                            .schema_id = t->row.schema_id,
+                            .schema_json = t->row.schema_json,
+                            .audit = h_audit(&t->row.stamp)};
+    return api_table_encode(&rq->cx, &rq->res.body, &out);
+}
+
+int h_table_get(struct request *rq)
+{
+    struct table_info t;
+    str object = rq->params[2];
+    TRY(cat_table_get(&rq->cx, rq->srv->cat, rq->warehouse, rq->params[1], object, &t));
+    return answer_table(rq, &t, object);
+}
+
+int h_table_by_id(struct request *rq)
+{
+    struct table_info t;
+    TRY(cat_table_by_id(&rq->cx, rq->srv->cat, rq->warehouse, rq->params[1], &t));
+    return answer_table(rq, &t, t.row.name);
+}
+
+int h_table_rename(struct request *rq)
+{
+    const struct json *body;
+    struct api_table_rename in;
+    TRY(rq_json(rq, &body));
+    TRY(api_table_rename_decode(&rq->cx, body, &in));
+    return cat_table_rename(&rq->cx, rq->srv->cat, rq->warehouse, in.source.database,
+                            in.source.object, in.destination.database, in.destination.object);
+}
+
+struct alter {
+    struct branch *br;
+    const struct json *changes; /* in the request's arena */
+};
+
+static int alter_turn(struct request *rq)
+{
+    struct alter *a = rq->state;
+    return table_alter(&rq->cx, a->br, a->changes);
+}
+
+int h_table_alter(struct request *rq)
+{
+    const struct json *body;
+    struct alter *a = ARENA_NEW(&rq->cx.arena, struct alter);
+    if (!a)
+        return ctx_nomem(&rq->cx);
+    TRY(rq_json(rq, &body));
+    TRY(api_table_alter_decode(&rq->cx, body, &a->changes));
+    TRY(h_open_main(rq, &a->br));
+    rq->state = a;
+    return h_to_strand(rq, a->br, alter_turn);
+}
+
+static int drop_turn(struct request *rq)
+{
+    return table_drop(&rq->cx, rq->state);
+}
+
+int h_table_drop(struct request *rq)
+{
+    struct branch *br;
+    TRY(h_open_main(rq, &br));
+    rq->state = br;
+    return h_to_strand(rq, br, drop_turn);
+}

@@ -1,0 +1,51 @@
+/* handlers.c - steps that several handlers share: pages, and the way from a path to a branch.
+ *
+ * The reference on a branch rides in the request's arena, so the strand that hangs in it outlives
+ * every phase of the request. Nothing is kept here. */
+#include "server/handler/handlers.h"
+#include "server/server.h"
+
+int h_page(struct request *rq, const char *pattern, struct page_in *ret)
+{
+    struct page_in in;
+    TRY(rq_page(rq, &in.limit, &in.after));
+    TRY(rq_pattern(rq, pattern, &in.prefix, &in.exact));
+    *ret = in;
+    return 0;
+}
+
+struct api_audit h_audit(const struct stamp *s)
+{
+    return (struct api_audit){.owner = s->owner,
+                              .created_by = s->created_by,
+                              .updated_by = s->updated_by,
+                              .created_ms = s->created_ms,
+                              .updated_ms = s->updated_ms};
+}
+
+int h_open_branch(struct request *rq, struct branch **ret)
+{
+    struct branch *br;
+    TRY(cat_branch_open(&rq->cx, rq->srv->cat, rq->warehouse, rq->params[1], rq->params[2], &br));
+    TRY(branch_defer_unref(&rq->cx, br));
+    *ret = br;
+    return 0;
+}
+
+int h_open_main(struct request *rq, struct branch **ret)
+{
+    str object = rq->params[2];
+    TRY(h_open_branch(rq, ret));
+    if (str_find(object, '$') < 0 || str_ends(object, STR_LIT("$branch_main")))
+        return 0;
+    return ctx_fail(&rq->cx, E_UNSUPPORTED, RES_TABLE, object,
+                    "%.*s names a branch; this can only be done to the table itself",
+                    API_SHOWN(object));
+}
+
+int h_to_strand(struct request *rq, struct branch *br, int (*next)(struct request *rq))
+{
+    rq->strand = branch_strand(br);
+    rq->next = next;
+    return STEP_STRAND;
+}

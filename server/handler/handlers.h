@@ -1,0 +1,27 @@
+/* handlers.h - the handlers that routes.def names, and what several of them share.
+ *
+ * A handler decodes (proto/api), makes one cat_* call and encodes; phases and threads are as
+ * request.h says. */
+#ifndef LATCH_SERVER_HANDLER_HANDLERS_H
+#define LATCH_SERVER_HANDLER_HANDLERS_H
+
+#include "proto/api/api_common.h"
+#include "server/request.h"
+
+/* int h_config(struct request *rq); and so on: every handler of routes.def. */
+#define ROUTE(method, pattern, auth, cap, where, handler)                                          \
+    int handler(struct request *rq) WARN_UNUSED;
+#include "proto/api/routes.def"
+#undef ROUTE
+
+/* maxResults, pageToken and the name pattern that comes as parameter `pattern`. */
+int h_page(struct request *rq, const char *pattern, struct page_in *ret) WARN_UNUSED;
+struct api_audit h_audit(const struct stamp *s); /* borrows from s */
+/* The branch that {database}/{table} names, held until the request ends. (worker) E_NOTFOUND */
+int h_open_branch(struct request *rq, struct branch **ret) WARN_UNUSED;
+/* The same for what can be done to main only. E_UNSUPPORTED for another branch. (worker) */
+int h_open_main(struct request *rq, struct branch **ret) WARN_UNUSED;
+/* Makes `next` run on br's strand. The return value is the handler's. */
+int h_to_strand(struct request *rq, struct branch *br, int (*next)(struct request *rq)) WARN_UNUSED;
+
+#endif
