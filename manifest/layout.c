@@ -17,10 +17,9 @@ bool layout_is_main(str branch)
 }
 
 /* dir + "/" + prefix + name; no '/' when dir is the root itself. */
-static str join(struct arena *a, str dir, const char *prefix, str name)
+static str join(struct arena *a, str dir, str prefix, str name)
 {
-    size_t plen = strlen(prefix), slash = dir.len > 0;
-    size_t len = dir.len + slash + plen + name.len;
+    size_t slash = dir.len > 0, len = dir.len + slash + prefix.len + name.len;
     char *p = arena_alloc(a, len + 1);
     if (!p)
         return STR_NONE;
@@ -28,18 +27,19 @@ static str join(struct arena *a, str dir, const char *prefix, str name)
         memcpy(p, dir.p, dir.len);
     if (slash)
         p[dir.len] = '/';
-    memcpy(p + dir.len + slash, prefix, plen);
+    if (prefix.len)
+        memcpy(p + dir.len + slash, prefix.p, prefix.len);
     if (name.len)
-        memcpy(p + dir.len + slash + plen, name.p, name.len);
+        memcpy(p + dir.len + slash + prefix.len, name.p, name.len);
     return str_n(p, len);
 }
 
-static str join_name(struct arena *a, str dir, const char *prefix, str name)
+static str join_name(struct arena *a, str dir, str prefix, str name)
 {
     return path_component_ok(name) ? join(a, dir, prefix, name) : STR_NONE;
 }
 
-static str join_id(struct arena *a, str dir, const char *prefix, int64_t id)
+static str join_id(struct arena *a, str dir, str prefix, int64_t id)
 {
     char digits[I64_TEXT_MAX + 1];
     ASSERT(id >= 0);
@@ -51,10 +51,10 @@ str layout_root(struct arena *a, str dir, str branch)
 {
     if (layout_is_main(branch))
         return str_dup(a, dir.len ? dir : STR_LIT(""));
-    return join_name(a, dir, "branch/branch-", branch);
+    return join_name(a, dir, STR_LIT("branch/branch-"), branch);
 }
 
-static str branch_dir(struct arena *a, str dir, str branch, const char *folder)
+static str branch_dir(struct arena *a, str dir, str branch, str folder)
 {
     str root = layout_is_main(branch) ? dir : layout_root(a, dir, branch);
     if (!layout_is_main(branch) && !root.p)
@@ -64,105 +64,105 @@ static str branch_dir(struct arena *a, str dir, str branch, const char *folder)
 
 str layout_schema_dir(struct arena *a, str dir, str branch)
 {
-    return branch_dir(a, dir, branch, "schema");
+    return branch_dir(a, dir, branch, STR_LIT("schema"));
 }
 
 str layout_snapshot_dir(struct arena *a, str dir, str branch)
 {
-    return branch_dir(a, dir, branch, "snapshot");
+    return branch_dir(a, dir, branch, STR_LIT("snapshot"));
 }
 
 str layout_changelog_dir(struct arena *a, str dir, str branch)
 {
-    return branch_dir(a, dir, branch, "changelog");
+    return branch_dir(a, dir, branch, STR_LIT("changelog"));
 }
 
 str layout_tag_dir(struct arena *a, str dir, str branch)
 {
-    return branch_dir(a, dir, branch, "tag");
+    return branch_dir(a, dir, branch, STR_LIT("tag"));
 }
 
 str layout_consumer_dir(struct arena *a, str dir, str branch)
 {
-    return branch_dir(a, dir, branch, "consumer");
+    return branch_dir(a, dir, branch, STR_LIT("consumer"));
 }
 
 str layout_branch_dir(struct arena *a, str dir)
 {
-    return join(a, dir, "branch", STR_NONE);
+    return join(a, dir, STR_LIT("branch"), STR_NONE);
 }
 
 str layout_manifest_dir(struct arena *a, str dir)
 {
-    return join(a, dir, "manifest", STR_NONE);
+    return join(a, dir, STR_LIT("manifest"), STR_NONE);
 }
 
 str layout_index_dir(struct arena *a, str dir)
 {
-    return join(a, dir, "index", STR_NONE);
+    return join(a, dir, STR_LIT("index"), STR_NONE);
 }
 
 str layout_statistics_dir(struct arena *a, str dir)
 {
-    return join(a, dir, "statistics", STR_NONE);
+    return join(a, dir, STR_LIT("statistics"), STR_NONE);
 }
 
 str layout_schema(struct arena *a, str dir, str branch, int64_t id)
 {
     str d = layout_schema_dir(a, dir, branch);
-    return d.p ? join_id(a, d, "schema-", id) : STR_NONE;
+    return d.p ? join_id(a, d, STR_LIT("schema-"), id) : STR_NONE;
 }
 
 str layout_snapshot(struct arena *a, str dir, str branch, int64_t id)
 {
     str d = layout_snapshot_dir(a, dir, branch);
-    return d.p ? join_id(a, d, "snapshot-", id) : STR_NONE;
+    return d.p ? join_id(a, d, STR_LIT("snapshot-"), id) : STR_NONE;
 }
 
 str layout_changelog(struct arena *a, str dir, str branch, int64_t id)
 {
     str d = layout_changelog_dir(a, dir, branch);
-    return d.p ? join_id(a, d, "changelog-", id) : STR_NONE;
+    return d.p ? join_id(a, d, STR_LIT("changelog-"), id) : STR_NONE;
 }
 
 str layout_latest(struct arena *a, str dir, str branch)
 {
-    return branch_dir(a, dir, branch, "snapshot/LATEST");
+    return branch_dir(a, dir, branch, STR_LIT("snapshot/LATEST"));
 }
 
 str layout_earliest(struct arena *a, str dir, str branch)
 {
-    return branch_dir(a, dir, branch, "snapshot/EARLIEST");
+    return branch_dir(a, dir, branch, STR_LIT("snapshot/EARLIEST"));
 }
 
 str layout_tag(struct arena *a, str dir, str branch, str name)
 {
     str d = layout_tag_dir(a, dir, branch);
-    return d.p ? join_name(a, d, "tag-", name) : STR_NONE;
+    return d.p ? join_name(a, d, STR_LIT("tag-"), name) : STR_NONE;
 }
 
 str layout_consumer(struct arena *a, str dir, str branch, str id)
 {
     str d = layout_consumer_dir(a, dir, branch);
-    return d.p ? join_name(a, d, "consumer-", id) : STR_NONE;
+    return d.p ? join_name(a, d, STR_LIT("consumer-"), id) : STR_NONE;
 }
 
 str layout_manifest(struct arena *a, str dir, str name)
 {
-    return join_name(a, dir, "manifest/", name);
+    return join_name(a, dir, STR_LIT("manifest/"), name);
 }
 
 str layout_index(struct arena *a, str dir, str name)
 {
-    return join_name(a, dir, "index/", name);
+    return join_name(a, dir, STR_LIT("index/"), name);
 }
 
 str layout_statistics(struct arena *a, str dir, str name)
 {
-    return join_name(a, dir, "statistics/", name);
+    return join_name(a, dir, STR_LIT("statistics/"), name);
 }
 
-/* --- names back to what they mean ------------------------------------------------------------- */
+/* --- names back to what they mean --- */
 
 static bool id_after(str name, str prefix, int64_t min, int64_t *ret)
 {
@@ -258,5 +258,5 @@ bool layout_hint_parse(str text, int64_t *ret)
 
 str layout_hint_text(struct arena *a, int64_t id)
 {
-    return join_id(a, STR_NONE, "", id);
+    return join_id(a, STR_NONE, STR_NONE, id);
 }

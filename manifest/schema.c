@@ -15,8 +15,7 @@
 #define SHOWN(s)   ((s).len < SHOWN_MAX ? (int)(s).len : SHOWN_MAX), (s).p
 #define PATH_SHOWN 128
 
-/* --- looking things up --------------------------------------------------------------------------
- */
+/* --- looking things up --- */
 
 str schema_option(const struct schema *s, const char *key)
 {
@@ -50,8 +49,7 @@ bool schema_is_key(const struct str_list *keys, str name)
     return false;
 }
 
-/* --- changing ------------------------------------------------------------------------------------
- */
+/* --- changing --- */
 
 int schema_set_option(struct ctx *cx, struct schema *s, str key, str value)
 {
@@ -102,8 +100,9 @@ static bool list_equal(const struct str_list *a, const struct str_list *b)
 
 bool schema_equal(const struct schema *a, const struct schema *b)
 {
-    if (a->n_fields != b->n_fields || !a->comment.p != !b->comment.p ||
-        !str_eq(a->comment, b->comment))
+    bool commented = a->comment.p && b->comment.p;
+    if (a->n_fields != b->n_fields ||
+        !(commented ? str_eq(a->comment, b->comment) : a->comment.p == b->comment.p))
         return false;
     for (size_t i = 0; i < a->n_fields; i++)
         if (!types_field_equal(&a->fields[i], &b->fields[i]))
@@ -112,8 +111,7 @@ bool schema_equal(const struct schema *a, const struct schema *b)
            list_equal(&a->primary_keys, &b->primary_keys) && kv_equal(&a->options, &b->options);
 }
 
-/* --- decoding what requests and files share ------------------------------------------------------
- */
+/* --- decoding what requests and files share --- */
 
 static int decode_list(struct ctx *cx, const struct json *v, const char *path, const char *key,
                        struct str_list *ret)
@@ -156,8 +154,7 @@ static int decode_members(struct ctx *cx, const struct json *v, const char *path
     return s->path.p ? schema_remove_option(cx, s, STR_LIT("path")) : 0;
 }
 
-/* --- normalising a create request
- * ------------------------------------------------------------------ */
+/* --- normalising a create request --- */
 
 /* "a, b,," -> a b */
 static int split_list(struct ctx *cx, str text, struct str_list *ret)
@@ -264,7 +261,7 @@ static int set_key_nullability(struct ctx *cx, struct schema *s, bool nullable)
 
 static int normalise(struct ctx *cx, struct schema *s)
 {
-    bool nullable;
+    bool nullable = false;
     TRY(take_key_option(cx, s, "partition", &s->partition_keys, "partitionKeys"));
     TRY(take_key_option(cx, s, "primary-key", &s->primary_keys, "primaryKeys"));
     TRY(types_check_ids(cx, s->fields, s->n_fields));
@@ -286,8 +283,7 @@ int schema_decode(struct ctx *cx, const struct json *v, const char *path, struct
     return 0;
 }
 
-/* --- writing -------------------------------------------------------------------------------------
- */
+/* --- writing --- */
 
 static void put_list(struct json_out *o, const char *key, const struct str_list *l)
 {
@@ -339,8 +335,7 @@ void schema_encode_file(struct json_out *o, const struct table_schema *ts)
     json_end(o);
 }
 
-/* --- the file
- * ------------------------------------------------------------------------------------- */
+/* --- the file --- */
 
 struct table_schema schema_first(const struct schema *s, int64_t time_millis)
 {

@@ -66,7 +66,7 @@ static int check_key_types(struct ctx *cx, const struct schema *s, const struct 
 
 static int check_primary(struct ctx *cx, const struct schema *s)
 {
-    bool nullable;
+    bool nullable = false;
     TRY(schema_option_bool(cx, s, "primary-key.nullable", false, &nullable));
     if (nullable && s->primary_keys.n == 0)
         return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE,

@@ -172,7 +172,7 @@ int snapshot_decode_file(struct ctx *cx, str text, str file_name, struct snapsho
     return doc_file_rc(cx, rc, file_name);
 }
 
-/* --- writing ---------------------------------------------------------------------------------- */
+/* --- writing --- */
 
 static void put_str(struct json_out *o, const char *key, str s)
 {

@@ -47,11 +47,11 @@ const char *types_kind_name(enum type_kind k)
     return kind_names[k];
 }
 
-/* --- comparing, deriving ------------------------------------------------------------------- */
+/* --- comparing, deriving --- */
 
 static bool same(str a, str b) /* absent and empty differ */
 {
-    return !a.p == !b.p && str_eq(a, b);
+    return a.p && b.p ? str_eq(a, b) : a.p == b.p;
 }
 
 bool types_field_equal(const struct data_field *a, const struct data_field *b)
@@ -102,7 +102,7 @@ const struct data_type *types_with_nullable(struct arena *a, const struct data_t
     return copy;
 }
 
-/* --- names and ids --------------------------------------------------------------------------- */
+/* --- names and ids --- */
 
 static int by_name(const void *pa, const void *pb)
 {
@@ -219,8 +219,7 @@ int types_check_ids(struct ctx *cx, const struct data_field *fields, size_t n)
     return 0;
 }
 
-/* --- writing ------------------------------------------------------------------------------------
- */
+/* --- writing --- */
 
 /* Twice each `quote` in s, and one on both ends. */
 static void put_quoted(struct buf *b, str s, char quote)

@@ -23,7 +23,7 @@
     "TIMESTAMP(p) WITH LOCAL TIME ZONE, VARIANT, BLOB, GEOMETRY(crs), GEOGRAPHY(crs, edges)"
 #define NESTED_NAMES "ARRAY, MULTISET, VECTOR, MAP, ROW"
 
-/* --- tokens ---------------------------------------------------------------------------------- */
+/* --- tokens --- */
 
 enum tok { TOK_END, TOK_WORD, TOK_QUOTED, TOK_INT, TOK_SIGN };
 
@@ -158,7 +158,7 @@ static int want_int(struct sql *q, const char *what, int32_t min, int32_t max, i
     return 0;
 }
 
-/* --- atomic types ---------------------------------------------------------------------------- */
+/* --- atomic types --- */
 
 static int parse_length(struct sql *q, struct data_type *t)
 {
@@ -262,7 +262,7 @@ static int want_text(struct sql *q, const char *what, str *ret)
 static int parse_edges(struct sql *q, struct data_type *t)
 {
     static const char *const names[] = {"SPHERICAL", "VINCENTY", "THOMAS", "ANDOYER", "KARNEY"};
-    str s;
+    str s = STR_NONE;
     TRY(want_text(q, "the edge algorithm", &s));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (str_ieq(s, str_of(names[i]))) {
@@ -318,15 +318,14 @@ static const struct word words[] = {
 static const enum type_kind nested[] = {TYPE_ARRAY, TYPE_VECTOR, TYPE_MULTISET, TYPE_MAP, TYPE_ROW};
 enum { N_WORDS = sizeof words / sizeof *words, N_NESTED = sizeof nested / sizeof *nested };
 
-static int new_type(struct ctx *cx, enum type_kind kind, struct data_type **ret)
+static struct data_type *new_type(struct ctx *cx, enum type_kind kind) /* NULL: no memory */
 {
     struct data_type *t = ARENA_NEW(&cx->arena, struct data_type);
-    if (!t)
-        return ctx_nomem(cx);
-    t->kind = kind;
-    t->nullable = true;
-    *ret = t;
-    return 0;
+    if (t) {
+        t->kind = kind;
+        t->nullable = true;
+    }
+    return t;
 }
 
 static int parse_nullable(struct sql *q, bool *ret)
@@ -350,74 +349,85 @@ static int unknown(const struct sql *q)
                NESTED_NAMES);
 }
 
-static int parse_atomic(struct sql *q, struct data_type **ret)
+static int parse_atomic(struct sql *q, const struct data_type **ret)
 {
-    for (size_t i = 0; i < N_WORDS; i++) {
-        if (!take_word(q, words[i].word))
-            continue;
-        TRY(new_type(q->cx, words[i].kind, ret));
-        if (words[i].rest)
-            TRY(words[i].rest(q, *ret));
-        return parse_nullable(q, &(*ret)->nullable);
-    }
-    return unknown(q);
+    const struct word *w = words;
+    while (w < words + N_WORDS && !take_word(q, w->word))
+        w++;
+    if (w == words + N_WORDS)
+        return unknown(q);
+    struct data_type *t = new_type(q->cx, w->kind);
+    if (!t)
+        return ctx_nomem(q->cx);
+    if (w->rest)
+        TRY(w->rest(q, t));
+    TRY(parse_nullable(q, &t->nullable));
+    *ret = t;
+    return 0;
 }
 
-static bool vector_element_ok(enum type_kind k)
+static int check_vector(struct ctx *cx, const struct data_type *t)
 {
-    return k == TYPE_BOOLEAN || (k >= TYPE_TINYINT && k <= TYPE_DOUBLE);
+    enum type_kind k = t->value->kind;
+    if (k == TYPE_BOOLEAN || (k >= TYPE_TINYINT && k <= TYPE_DOUBLE))
+        return 0;
+    return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE,
+                    "the element of a VECTOR must be one of BOOLEAN, TINYINT, SMALLINT, INT, "
+                    "BIGINT, FLOAT, DOUBLE, not %s",
+                    types_kind_name(k));
 }
 _Static_assert(TYPE_DOUBLE - TYPE_TINYINT == 5, "the numbers without a precision stand together");
 
-static int bad_vector(struct ctx *cx, const struct data_type *element)
+/* VECTOR<element, length>; the word is taken. */
+static int parse_vector(struct sql *q, const struct data_type **ret)
 {
-    return ctx_fail(
-        cx, E_INVAL, RES_NONE, STR_NONE,
-        "the element of a VECTOR must be one of BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, "
-        "FLOAT, DOUBLE, not %s",
-        types_kind_name(element->kind));
+    struct data_type *t = new_type(q->cx, TYPE_VECTOR);
+    if (!t)
+        return ctx_nomem(q->cx);
+    TRY(want_sign(q, '<'));
+    TRY(parse_atomic(q, &t->value));
+    TRY(check_vector(q->cx, t));
+    TRY(want_sign(q, ','));
+    TRY(want_int(q, "the length", 1, TYPE_LENGTH_MAX, &t->length));
+    TRY(want_sign(q, '>'));
+    TRY(parse_nullable(q, &t->nullable));
+    *ret = t;
+    return 0;
 }
 
-/* VECTOR<element, length>; the word is taken. */
-static int parse_vector(struct sql *q, struct data_type **ret)
+/* "INT ARRAY", "INT NOT NULL MULTISET": the suffix makes t the element. */
+static int parse_suffix(struct sql *q, const struct data_type *t, const struct data_type **ret)
 {
-    struct data_type *element;
-    TRY(new_type(q->cx, TYPE_VECTOR, ret));
-    TRY(want_sign(q, '<'));
-    TRY(parse_atomic(q, &element));
-    if (!vector_element_ok(element->kind))
-        return bad_vector(q->cx, element);
-    (*ret)->value = element;
-    TRY(want_sign(q, ','));
-    TRY(want_int(q, "the length", 1, TYPE_LENGTH_MAX, &(*ret)->length));
-    TRY(want_sign(q, '>'));
-    return parse_nullable(q, &(*ret)->nullable);
+    bool array = is_word(q, "ARRAY");
+    *ret = t;
+    if (!array && !is_word(q, "MULTISET"))
+        return 0;
+    struct data_type *outer = new_type(q->cx, array ? TYPE_ARRAY : TYPE_MULTISET);
+    if (!outer)
+        return ctx_nomem(q->cx);
+    next(q);
+    outer->value = t;
+    *ret = outer;
+    return parse_nullable(q, &outer->nullable);
 }
 
 int types_parse(struct ctx *cx, str text, const struct data_type **ret)
 {
     struct sql q = {.cx = cx, .text = text};
-    struct data_type *t, *outer;
+    const struct data_type *t = NULL;
     next(&q);
     if (take_word(&q, "VECTOR"))
         TRY(parse_vector(&q, &t));
     else
         TRY(parse_atomic(&q, &t));
-    if (is_word(&q, "ARRAY") || is_word(&q, "MULTISET")) {
-        TRY(new_type(cx, is_word(&q, "ARRAY") ? TYPE_ARRAY : TYPE_MULTISET, &outer));
-        next(&q);
-        TRY(parse_nullable(&q, &outer->nullable));
-        outer->value = t;
-        t = outer;
-    }
+    TRY(parse_suffix(&q, t, &t));
     if (q.tok != TOK_END)
         return expected(&q, "nothing more");
     *ret = t;
     return 0;
 }
 
-/* --- JSON ----------------------------------------------------------------------------------------
- */
+/* --- JSON --- */
 
 struct dec {
     struct ctx *cx;
@@ -438,8 +448,11 @@ static int decode_head(struct dec *d, const struct json *v, struct data_type **r
     for (size_t i = 0; i < N_NESTED; i++) {
         if (!take_word(&q, types_kind_name(nested[i])))
             continue;
-        TRY(new_type(d->cx, nested[i], ret));
-        TRY(parse_nullable(&q, &(*ret)->nullable));
+        struct data_type *t = new_type(d->cx, nested[i]);
+        if (!t)
+            return ctx_nomem(d->cx);
+        TRY(parse_nullable(&q, &t->nullable));
+        *ret = t;
         return q.tok == TOK_END ? 0 : expected(&q, "nothing more");
     }
     return bad(&q, "an object is for %s; other types are written as a string", NESTED_NAMES);
@@ -510,8 +523,7 @@ static int decode_vector(struct dec *d, const struct json *v, struct data_type *
 {
     int64_t length;
     TRY(decode_child(d, v, "element", &t->value));
-    if (!vector_element_ok(t->value->kind))
-        return bad_vector(d->cx, t->value);
+    TRY(check_vector(d->cx, t));
     TRY(json_want_i64(d->cx, v, "", "length", &length));
     TRY(doc_range(d->cx, "", "length", length, 1, TYPE_LENGTH_MAX));
     t->length = (int32_t)length;
@@ -537,7 +549,7 @@ static int decode_nested(struct dec *d, const struct json *v, struct data_type *
 
 static int decode_type(struct dec *d, const struct json *v, const struct data_type **ret)
 {
-    struct data_type *t;
+    struct data_type *t = NULL;
     if (v->type == JSON_STRING)
         return types_parse(d->cx, v->s, ret);
     if (v->type != JSON_OBJECT)
@@ -568,7 +580,7 @@ static int check_id_mix(const struct dec *d)
 int types_decode(struct ctx *cx, const struct json *v, const struct data_type **ret)
 {
     struct dec d = {.cx = cx};
-    const struct data_type *t;
+    const struct data_type *t = NULL;
     TRY(decode_type(&d, v, &t));
     TRY(check_id_mix(&d));
     *ret = t;
@@ -579,8 +591,8 @@ int types_decode_fields(struct ctx *cx, const struct json *arr, const char *path
                         const struct data_field **ret, size_t *ret_n)
 {
     struct dec d = {.cx = cx};
-    const struct data_field *fields;
-    size_t n;
+    const struct data_field *fields = NULL;
+    size_t n = 0;
     if (decode_fields(&d, arr, &fields, &n) < 0)
         return ctx_prefix(cx, "%s", path);
     TRY(check_id_mix(&d));

@@ -136,8 +136,7 @@ static void assert_list(const struct str_list *l, const char *want) /* "a,b" */
     buf_done(&b);
 }
 
-/* --- golden files --------------------------------------------------------------------------------
- */
+/* --- golden files --- */
 
 static int walked;
 
@@ -222,8 +221,7 @@ static void test_golden_python(void **state)
     assert_int_equal(ts.highest_field_id, 22);
 }
 
-/* --- create requests
- * ------------------------------------------------------------------------------ */
+/* --- create requests --- */
 
 static void test_decode(void **state)
 {
@@ -383,8 +381,7 @@ static void test_bad_members(void **state)
     refuses(SCHEMA(",\"comment\":{}"), "schema.comment must be a string");
 }
 
-/* --- options
- * --------------------------------------------------------------------------------------- */
+/* --- options --- */
 
 static void test_option_values(void **state)
 {
@@ -477,11 +474,12 @@ static void test_equal(void **state)
     assert_true(schema_equal(&a, &b));
 }
 
-/* --- what Paimon refuses in tables with data files
- * -------------------------------------------------- */
+/* --- what Paimon refuses in tables with data files --- */
 
-#define ONE(name, type)    "{\"fields\":[{\"id\":90,\"name\":\"" name "\",\"type\":" type "}]}"
-#define ROW_OF(type)       "{\"type\":\"ROW\",\"fields\":[{\"id\":91,\"name\":\"x\",\"type\":" type "}]}"
+#define ONE(name, type) "{\"fields\":[{\"id\":90,\"name\":\"" name "\",\"type\":" type "}]}"
+#define ROW_OF(type)                                                                               \
+    "{\"type\":\"ROW\",\"fields\":["                                                               \
+    "{\"id\":9,\"name\":\"x\",\"type\":" type "}]}"
 #define ARRAY_OF(type)     "{\"type\":\"ARRAY\",\"element\":" type "}"
 #define MAP_OF(key, value) "{\"type\":\"MAP\",\"key\":" key ",\"value\":" value "}"
 
@@ -584,12 +582,11 @@ static void test_blob(void **state)
     check_refuses(ONE("b", "\"BLOB MULTISET\""), E_INVAL, "a BLOB may only be");
 }
 
-/* --- files
- * ------------------------------------------------------------------------------------------- */
+/* --- files --- */
 
 #define FILE_OF(head, tail)                                                                        \
-    "{" head FIELDS                                                                                \
-    ",\"highestFieldId\":9,\"partitionKeys\":[],\"primaryKeys\":[],\"options\":{}" tail "}"
+    "{" head FIELDS ",\"highestFieldId\":9,\"partitionKeys\":[],\"primaryKeys\":[]"                \
+    ",\"options\":{}" tail "}"
 
 static void test_file_versions(void **state)
 {

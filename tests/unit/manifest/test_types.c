@@ -447,6 +447,14 @@ static void test_depth(void **state)
     for (int i = 0; i < 17; i++)
         buf_addz(&b, "}]}");
     refuses_json(buf_z(&b), "nested too deep");
+    /* What stands side by side does not add up. */
+    buf_clear(&b);
+    for (int i = 0; i <= TYPES_DEPTH_MAX; i++)
+        buf_addf(&b,
+                 "%s{\"id\":%d,\"name\":\"c%d\",\"type\":{\"type\":\"ARRAY\",\"element\":\"INT\"}}",
+                 i ? "," : "{\"type\":\"ROW\",\"fields\":[", i, i);
+    buf_addz(&b, "]}");
+    assert_string_equal(encode(decode(buf_z(&b))), buf_z(&b));
     buf_done(&b);
 }
 
