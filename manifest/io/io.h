@@ -36,6 +36,10 @@ struct io_ops {
      * sync() makes it so). E_UNKNOWN when it may or may not exist now.
      * Any other error: it does not exist through us. */
     int (*put_if_absent)(struct io *io, struct ctx *cx, str path, str data, enum io_put_result *ret);
+    /* As sync(needs) and then put_if_absent, but all that is before the link runs side by side. May be
+     * NULL: io_put_after does the two one after the other. */
+    int (*put_after)(struct io *io, struct ctx *cx, const str *needs, size_t n, str path, str data,
+                     enum io_put_result *ret);
     int (*stat)(struct io *io, struct ctx *cx, str path, struct io_stat *ret);
     /* All entries of a directory, in no order, without "." and ".."; array in cx's arena. */
     int (*list)(struct io *io, struct ctx *cx, str path, struct io_entry **ret, size_t *ret_n);
@@ -78,11 +82,23 @@ static inline void io_free(struct io *io)
 /* For implementations: is it a path as described above? E_INVAL. */
 int io_path_check(struct ctx *cx, str path) WARN_UNUSED;
 
+/* Creates `path` if absent, once the files `needs` and their directories are durable. */
+static inline int io_put_after(struct io *io, struct ctx *cx, const str *needs, size_t n, str path,
+                               str data, enum io_put_result *ret)
+{
+    if (io->ops->put_after)
+        return IO_FN(io, put_after, cx, needs, n, path, data, ret);
+    TRY(IO_FN(io, sync, cx, needs, n));
+    return IO_FN(io, put_if_absent, cx, path, data, ret);
+}
+
+struct pool;
 struct io_local_opts {
     str root;          /* absolute; made (with parents) if missing */
     unsigned dir_mode; /* e.g. 02775, regardless of umask */
     unsigned file_mode;/* e.g. 0664 */
     str group;         /* name or number; empty: leave it */
+    struct pool *syncs; /* runs fsyncs side by side; outlives the io; NULL: one after another */
 };
 /* Probes the root: it must be writable and know link(2) or renameat2(RENAME_NOREPLACE); else E_UNSUPPORTED
  * with a message that names the root. */

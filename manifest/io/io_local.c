@@ -18,7 +18,6 @@
 #include "proto/base/inject.h"
 #include "proto/base/mem.h"
 
-#define SYNC_BATCH 64 /* files that are open at a time */
 #define READ_STEP  4096
 
 static struct io_local *self(struct io *io)
@@ -188,8 +187,8 @@ static int put_fail_injected(struct ctx *cx, str path)
     return iol_fail(cx, "create", path);
 }
 
-static int local_put_if_absent(struct io *io, struct ctx *cx, str path, str data,
-                               enum io_put_result *ret)
+static int local_put_after(struct io *io, struct ctx *cx, const str *needs, size_t n, str path,
+                           str data, enum io_put_result *ret)
 {
     CLEANUP(iol_place_done) struct iol_place at = {.dir = -1};
     TRY(iol_place_open(self(io), cx, "create", path, &at));
@@ -197,8 +196,7 @@ static int local_put_if_absent(struct io *io, struct ctx *cx, str path, str data
     TRY(iol_temp_new(self(io), cx, &at, path, data, &t));
     if (INJECT(PUT_WRITTEN))
         return put_fail_injected(cx, path);
-    if (iol_sync_file(t.fd) < 0)
-        return iol_fail(cx, "sync", path);
+    TRY(iol_sync_all(self(io), cx, needs, n, path, t.fd));
     if (INJECT(PUT_SYNCED))
         return put_fail_injected(cx, path);
     enum io_put_result made;
@@ -211,6 +209,17 @@ static int local_put_if_absent(struct io *io, struct ctx *cx, str path, str data
         return iol_unknown(cx, path);
     *ret = made;
     return 0;
+}
+
+static int local_put_if_absent(struct io *io, struct ctx *cx, str path, str data,
+                               enum io_put_result *ret)
+{
+    return local_put_after(io, cx, NULL, 0, path, data, ret);
+}
+
+static int local_sync(struct io *io, struct ctx *cx, const str *paths, size_t n)
+{
+    return iol_sync_all(self(io), cx, paths, n, STR_NONE, -1);
 }
 
 /* --- stat and list --------------------------------------------------------------------------- */
@@ -394,79 +403,6 @@ static int local_remove_tree(struct io *io, struct ctx *cx, str path)
     return iol_remove_tree(at.dir, at.name) < 0 ? iol_fail(cx, "remove", path) : 0;
 }
 
-/* --- sync ------------------------------------------------------------------------------------ */
-
-static int sync_open(struct io_local *l, struct ctx *cx, str path, int *ret_fd)
-{
-    CLEANUP(iol_close) int fd = iol_open_path(l, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-    struct stat st;
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return iol_fail(cx, "sync", path);
-    if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-        return wrong_kind(cx, path, "a regular file or a directory");
-    /* Only starts the writing, so that all files are written side by side. */
-    if (S_ISREG(st.st_mode))
-        IGNORE(sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE));
-    *ret_fd = fd;
-    fd = -1;
-    return 0;
-}
-
-static int sync_batch(struct io_local *l, struct ctx *cx, const str *paths, size_t n)
-{
-    int fds[SYNC_BATCH], rc = 0;
-    size_t opened = 0;
-    while (rc == 0 && opened < n) {
-        rc = sync_open(l, cx, paths[opened], &fds[opened]);
-        opened += rc == 0;
-    }
-    for (size_t i = 0; rc == 0 && i < n; i++)
-        if (iol_sync_data(fds[i]) < 0)
-            rc = iol_fail(cx, "sync", paths[i]);
-    for (size_t i = 0; i < opened; i++)
-        iol_close(&fds[i]);
-    return rc;
-}
-
-static int order(const void *a, const void *b)
-{
-    return str_cmp(*(const str *)a, *(const str *)b);
-}
-
-static void free_strs(str **p)
-{
-    mem_free(*p);
-}
-
-static int sync_parents(struct io_local *l, struct ctx *cx, const str *paths, size_t n)
-{
-    CLEANUP(free_strs) str *dirs = mem_alloc(n * sizeof(*dirs));
-    if (!dirs)
-        return ctx_nomem(cx);
-    for (size_t i = 0; i < n; i++)
-        dirs[i] = iol_parent(paths[i]);
-    qsort(dirs, n, sizeof(*dirs), order);
-    for (size_t i = 0; i < n; i++) {
-        if (i > 0 && str_eq(dirs[i], dirs[i - 1]))
-            continue;
-        CLEANUP(iol_close) int fd = iol_open_path(l, dirs[i], O_RDONLY | O_DIRECTORY);
-        if (fd < 0 || iol_sync_dir(fd) < 0)
-            return iol_fail(cx, "sync the directory", dirs[i]);
-    }
-    return 0;
-}
-
-/* The first fdatasync of a journalling file system commits the journal for all files, and their
- * data is on its way by then. */
-static int local_sync(struct io *io, struct ctx *cx, const str *paths, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        TRY(io_path_check(cx, paths[i]));
-    for (size_t i = 0; i < n; i += SYNC_BATCH)
-        TRY(sync_batch(self(io), cx, paths + i, n - i < SYNC_BATCH ? n - i : SYNC_BATCH));
-    return n ? sync_parents(self(io), cx, paths, n) : 0;
-}
-
 static int local_space(struct io *io, struct ctx *cx, int64_t *ret_free_bytes)
 {
     struct statvfs v;
@@ -484,6 +420,7 @@ const struct io_ops iol_ops = {
     .read = local_read,
     .write = local_write,
     .put_if_absent = local_put_if_absent,
+    .put_after = local_put_after,
     .stat = local_stat,
     .list = local_list,
     .del = local_del,

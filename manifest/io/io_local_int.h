@@ -14,6 +14,7 @@
 
 #include "manifest/io/io.h"
 #include "proto/base/path.h"
+#include "proto/base/pool.h"
 
 #define GID_NONE ((gid_t)-1)
 
@@ -23,6 +24,7 @@ struct io_local {
     mode_t dir_mode, file_mode;
     gid_t gid;      /* GID_NONE: files keep the group that the system gives them */
     bool has_links; /* link(2) creates a name exclusively; else renameat2(RENAME_NOREPLACE) does */
+    struct pool *syncs; /* NULL: one after another */
 };
 
 /* A name in a directory that is held open, so that nothing above it matters any more. */
@@ -84,6 +86,11 @@ void iol_temp_done(struct iol_temp *t);
 int iol_sync_file(int fd);
 int iol_sync_data(int fd); /* also of a directory */
 int iol_sync_dir(int fd);
+
+/* Makes the files at `paths` and their directories durable, and with them the file open as `own`
+ * (-1: none), which `own_path` names in errors; all side by side (io_local_sync.c). */
+int iol_sync_all(struct io_local *l, struct ctx *cx, const str *paths, size_t n, str own_path,
+                 int own) WARN_UNUSED;
 
 DIR *iol_dir(int fd); /* takes the descriptor, also when it answers NULL */
 void iol_dir_close(DIR **d);

@@ -166,6 +166,7 @@ int io_local_new(struct ctx *cx, const struct io_local_opts *o, struct io **ret)
     *l = (struct io_local){.io.ops = &iol_ops, .root = -1};
     l->dir_mode = o->dir_mode;
     l->file_mode = o->file_mode;
+    l->syncs = o->syncs;
     TRY(find_group(cx, o->group, &l->gid));
     TRY(open_root(l, cx, root));
     TRY(probe(l, cx, root));

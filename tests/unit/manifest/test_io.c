@@ -1539,6 +1539,91 @@ static void test_order_of_a_sync(void **state)
     EXPECT_SAYS(io_sync(f->io, &f->cx, paths, 5), E_IO, "manifest/m1");
 }
 
+/* What a snapshot needs and the snapshot itself become durable before it has a name. */
+static void test_put_after(void **state)
+{
+    struct fx *f = *state;
+    enum io_put_result r;
+    const str needs[] = {S("manifest/l1"), S("manifest/l2")};
+    OK(io_mkdirs(f->io, &f->cx, S("manifest")));
+    OK(io_mkdirs(f->io, &f->cx, S("snapshot")));
+    OK(io_write(f->io, &f->cx, needs[0], S("x"), false));
+    EXPECT_SAYS(io_put_after(f->io, &f->cx, needs, 2, S("snapshot/s"), S("1"), &r), E_NOTFOUND,
+                "manifest/l2");
+    OK(io_write(f->io, &f->cx, needs[1], S("x"), false));
+    hook.fdatasync_errno = EIO;
+    EXPECT(io_put_after(f->io, &f->cx, needs, 2, S("snapshot/s"), S("1"), &r), E_IO);
+    assert_int_equal(entries(f, S("snapshot")), 0);
+    hook.fdatasync_errno = 0;
+    hook.trace = true;
+    OK(io_put_after(f->io, &f->cx, needs, 2, S("snapshot/s"), S("1"), &r));
+    assert_int_equal(r, IO_PUT_CREATED);
+    assert_string_equal(hook.calls, "fdatasync(l1) fdatasync(l2) fsync(manifest) fsync(tmp) "
+                                    "linkat(s) unlinkat(tmp) fsync(snapshot) ");
+    hook.trace = false;
+    OK(io_put_after(f->io, &f->cx, needs, 2, S("snapshot/s"), S("2"), &r));
+    assert_int_equal(r, IO_PUT_EXISTED);
+    CONTENT(S("snapshot/s"), S("1"));
+}
+
+/* The same with threads that sync side by side, many puts at once. */
+struct puts {
+    struct fx *f;
+    struct io *io;
+    int k, rc;
+};
+
+static void *many_puts(void *arg)
+{
+    struct puts *p = arg;
+    struct ctx cx;
+    ctx_init(&cx, 1 << 20);
+    const str needs[] = {S("manifest/l1"), S("manifest/l2")};
+    for (int i = 0; i < 20 && p->rc == 0; i++) {
+        char name[32];
+        enum io_put_result r;
+        snprintf(name, sizeof(name), "snapshot/%d-%d", p->k, i);
+        p->rc = io_put_after(p->io, &cx, needs, 2, str_of(name), S("1"), &r);
+        if (p->rc == 0 && r != IO_PUT_CREATED)
+            p->rc = E_EXISTS;
+    }
+    ctx_done(&cx);
+    return NULL;
+}
+
+static void test_syncs_side_by_side(void **state)
+{
+    struct fx *f = *state;
+    struct pool_opts po = {.name = "sync", .threads = 3, .queue_max = 4};
+    struct io_local_opts o = opts(f);
+    struct io *io;
+    pthread_t th[4];
+    struct puts p[4];
+    assert_int_equal(pool_new(&po, &o.syncs), 0);
+    OK(io_local_new(&f->cx, &o, &io));
+    OK(io_mkdirs(io, &f->cx, S("manifest")));
+    OK(io_mkdirs(io, &f->cx, S("snapshot")));
+    OK(io_write(io, &f->cx, S("manifest/l1"), S("x"), false));
+    OK(io_write(io, &f->cx, S("manifest/l2"), S("x"), false));
+    for (int k = 0; k < 4; k++) {
+        p[k] = (struct puts){f, io, k, 0};
+        assert_int_equal(pthread_create(&th[k], NULL, many_puts, &p[k]), 0);
+    }
+    for (int k = 0; k < 4; k++) {
+        pthread_join(th[k], NULL);
+        assert_int_equal(p[k].rc, 0);
+    }
+    assert_int_equal(entries(f, S("snapshot")), 80);
+    hook.fdatasync_errno = EIO; /* of any thread is seen by the caller */
+    enum io_put_result r;
+    const str needs[] = {S("manifest/l1")};
+    EXPECT(io_put_after(io, &f->cx, needs, 1, S("snapshot/no"), S("1"), &r), E_IO);
+    hook.fdatasync_errno = 0;
+    assert_int_equal(entries(f, S("snapshot")), 80);
+    io_free(io);
+    pool_free(o.syncs);
+}
+
 static void test_sync_of_many_files(void **state)
 {
     struct fx *f = *state;
@@ -1691,6 +1776,8 @@ int main(void)
         LOCAL(test_order_of_a_put),
         LOCAL(test_order_of_a_sync),
         LOCAL(test_sync_of_many_files),
+        LOCAL(test_put_after),
+        LOCAL(test_syncs_side_by_side),
         BARE(test_full_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
