@@ -137,7 +137,7 @@ tsan: ## the same with the thread sanitizer
 	$(Q)$(MAKE) --no-print-directory VARIANT=tsan all unit
 	$(Q)VARIANT=tsan LATCH_BIN=$(CURDIR)/build/tsan/latch $(TESTS) unit http
 
-cov: ## line and branch coverage of the unit tests and the HTTP suites: build/cov/report.txt
+cov: packages-build packages-test packages-cov ## line and branch coverage of the unit tests and the HTTP suites: build/cov/report.txt
 	$(Q)$(MAKE) --no-print-directory VARIANT=cov all unit
 	$(Q)VARIANT=cov LATCH_BIN=$(CURDIR)/build/cov/latch $(TESTS) unit http
 	$(Q)gcovr --root . --exclude tests --object-directory build/cov --branches -s -o build/cov/report.txt build/cov
@@ -161,7 +161,7 @@ $(B)/replay/%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/replay.o $(foreach l,man
 	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(B)/tests/fuzz/replay.o $(call LINK,manifest)
 .PRECIOUS: $(B)/tests/fuzz/%.o
 SECONDS_EACH ?= 600
-fuzz: packages-lint ## every fuzz target for SECONDS_EACH (600) seconds; T=json for one
+fuzz: packages-build packages-fuzz ## every fuzz target for SECONDS_EACH (600) seconds; T=json for one
 	$(Q)tests/fuzz/run.sh $(SECONDS_EACH) $(or $(T),$(FUZZ))
 
 PREFIX ?= /usr/local

@@ -1,0 +1,248 @@
+"""The stock Python client, pypaimon 2.1.0: what its users do, unchanged."""
+
+import logging
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import latch  # noqa: E402
+import pyclient  # noqa: E402
+import raw  # noqa: E402
+from pypaimon.catalog.catalog_exception import (  # noqa: E402
+    DatabaseAlreadyExistException, DatabaseNotExistException, TableAlreadyExistException,
+    TableNotExistException)
+from pypaimon.schema.schema_change import SchemaChange  # noqa: E402
+from pypaimon.table.instant import Instant  # noqa: E402
+
+logging.disable(logging.CRITICAL)  # the client logs every refusal; the exceptions are checked here
+_state = {}
+
+
+def catalog():
+    if "catalog" not in _state:
+        _state["catalog"] = pyclient.open_catalog(latch.shared())
+    return _state["catalog"]
+
+
+def database():
+    if "db" not in _state:
+        _state["db"] = raw.unique("py")
+        catalog().create_database(_state["db"], False)
+    return _state["db"]
+
+
+def new_table(kind, options=None):
+    name = "%s.%s" % (database(), raw.unique(kind))
+    catalog().create_table(name, pyclient.schema(kind, options), False)
+    return name
+
+
+def raises(kind, call, text=""):
+    try:
+        got = call()
+    except kind as e:
+        chain, at = "", e
+        while at is not None:
+            chain, at = chain + " <- %s: %s" % (type(at).__name__, at), at.__cause__
+        assert text in chain, "wanted '%s' in %s" % (text, chain)
+        return
+    raise AssertionError("no %s, answer: %r" % (kind.__name__, got))
+
+
+def latest(name):
+    s = catalog().load_snapshot(name)
+    return s and s.snapshot
+
+
+def test_databases():
+    c = catalog()
+    for name in (raw.unique("plain"), "space in + é %% %s" % raw.unique("odd")):
+        c.create_database(name, False, {"k": "v"})
+        raises(DatabaseAlreadyExistException, lambda n=name: c.create_database(n, False))
+        c.create_database(name, True)
+        assert name in c.list_databases()
+        got = c.get_database(name)
+        assert got.name == name and got.options["k"] == "v", got.options
+        c.drop_database(name)
+        raises(DatabaseNotExistException, lambda n=name: c.get_database(n))
+        raises(DatabaseNotExistException, lambda n=name: c.drop_database(n))
+        c.drop_database(name, True)
+        assert name not in c.list_databases()
+
+
+def test_paged_lists():
+    c = catalog()
+    db = raw.unique("pages")
+    c.create_database(db, False)
+    names = ["t%d" % i for i in range(5)]
+    for n in names:
+        c.create_table("%s.%s" % (db, n), pyclient.schema("append"), False)
+    assert c.list_tables(db) == names
+    page = c.list_tables_paged(db, max_results=2)
+    assert page.elements == names[:2] and page.next_page_token
+    page = c.list_tables_paged(db, max_results=3, page_token=page.next_page_token)
+    assert page.elements == names[2:]
+    assert c.list_tables_paged(db, table_name_pattern="t%").elements == names
+    assert c.list_tables_paged(db, table_name_pattern="t3").elements == ["t3"]
+    raises(ValueError, lambda: c.drop_database(db), "not empty")
+    c.drop_database(db, cascade=True)
+    raises(DatabaseNotExistException, lambda: c.list_tables(db))
+
+
+def test_write_and_read():
+    for kind, extra in (("pk", ()), ("append", ()), ("part", ("x",))):
+        name = new_table(kind)
+        t = catalog().get_table(name)
+        assert pyclient.read(t) == []
+        pyclient.commit(t, [(1, "a", *extra), (2, "b", *extra)])
+        assert pyclient.read(t) == [(1, "a", *extra), (2, "b", *extra)]
+        assert latest(name).id == 1 and latest(name).total_record_count == 2
+        assert os.path.exists(raw.local_path(t.table_path) + "/snapshot/snapshot-1")
+
+
+def test_several_commits_on_a_key():
+    name = new_table("pk")
+    t = catalog().get_table(name)
+    for i in range(8):
+        pyclient.commit(t, [(1, "v%d" % i), (100 + i, "x")])
+    assert latest(name).id == 8
+    assert pyclient.read(t) == [(1, "v7")] + [(100 + i, "x") for i in range(8)]
+    fresh = pyclient.open_catalog(latch.shared()).get_table(name)
+    assert pyclient.read(fresh) == pyclient.read(t)
+
+
+def test_partitions():
+    name = new_table("part")
+    t = catalog().get_table(name)
+    pyclient.commit(t, [(1, "a", "x"), (1, "b", "y"), (2, "c", "ü z")])
+    pyclient.commit(t, [(1, "a2", "x")])
+    assert pyclient.read(t) == [(1, "a2", "x"), (1, "b", "y"), (2, "c", "ü z")]
+    # The server keeps no totals of partitions: the client lists them from the manifests.
+    listed = catalog().list_partitions_paged(name).elements
+    assert sorted(p.spec["p"] for p in listed) == ["x", "y", "ü z"]
+
+
+def test_overwrite():
+    name = new_table("append")
+    t = catalog().get_table(name)
+    pyclient.commit(t, [(1, "a"), (2, "b")])
+    pyclient.commit(t, [(3, "c")], overwrite=True)
+    assert pyclient.read(t) == [(3, "c")] and latest(name).commit_kind == "OVERWRITE"
+
+
+def test_time_travel():
+    name = new_table("pk")
+    t = catalog().get_table(name)
+    for i in range(3):
+        pyclient.commit(t, [(i, "v")])
+    t.create_tag("two", 2)
+    for options, rows in (({"scan.snapshot-id": "1"}, 1), ({"scan.snapshot-id": "2"}, 2), ({"scan.tag-name": "two"}, 2),
+                          ({}, 3)):
+        assert len(pyclient.read(catalog().get_table(name).copy(options))) == rows, options
+
+
+def test_alter_options():
+    name = new_table("append")
+    pyclient.commit(catalog().get_table(name), [(1, "a")])
+    catalog().alter_table(name, [SchemaChange.set_option("commit.max-retries", "7"),
+                                 SchemaChange.set_option("note", "ä \"x\"")])
+    t = catalog().get_table(name)
+    assert t.table_schema.options["commit.max-retries"] == "7" and t.table_schema.options["note"] == "ä \"x\""
+    assert t.table_schema.id == 1
+    pyclient.commit(t, [(2, "b")])
+    assert latest(name).schema_id == 1
+    catalog().alter_table(name, [SchemaChange.remove_option("note")])
+    assert "note" not in catalog().get_table(name).table_schema.options
+    pyclient.commit(t, [(3, "c")])  # a writer that still has the older schema
+    assert pyclient.read(catalog().get_table(name)) == [(1, "a"), (2, "b"), (3, "c")]
+    raises(TableNotExistException,
+           lambda: catalog().alter_table(database() + ".nope", [SchemaChange.set_option("a", "b")]))
+
+
+def test_rename():
+    name, new = new_table("pk"), "%s.%s" % (database(), raw.unique("renamed é+"))
+    t = catalog().get_table(name)
+    pyclient.commit(t, [(1, "a")])
+    taken = new_table("pk")
+    raises(TableAlreadyExistException, lambda: catalog().rename_table(name, taken))
+    catalog().rename_table(name, new)
+    raises(TableNotExistException, lambda: catalog().get_table(name))
+    raises(TableNotExistException, lambda: catalog().rename_table(name, new))
+    moved = catalog().get_table(new)
+    assert pyclient.read(moved) == [(1, "a")]
+    pyclient.commit(moved, [(2, "b")])
+    assert pyclient.read(moved) == [(1, "a"), (2, "b")]
+    raises(TableAlreadyExistException, lambda: catalog().create_table(new, pyclient.schema("pk"), False))
+    catalog().create_table(new, pyclient.schema("pk"), True)
+
+
+def test_rollback():
+    name = new_table("pk")
+    t = catalog().get_table(name)
+    for i in range(4):
+        pyclient.commit(t, [(i, "v")])
+    t.create_tag("two", 2)
+    catalog().rollback_to(name, Instant.snapshot(3))
+    assert latest(name).id == 3 and pyclient.read(t) == [(i, "v") for i in range(3)]
+    t.rollback_to("two")
+    assert latest(name).id == 2 and pyclient.read(t) == [(0, "v"), (1, "v")]
+    pyclient.commit(t, [(9, "after")])
+    assert latest(name).id == 3 and pyclient.read(t) == [(0, "v"), (1, "v"), (9, "after")]
+    raises(ValueError, lambda: catalog().rollback_to(name, Instant.snapshot(99)), "'99' doesn't exist")
+    raises(ValueError, lambda: catalog().rollback_to(name, Instant.tag("nope")), "'nope' doesn't exist")
+    raises(TableNotExistException, lambda: catalog().rollback_to(database() + ".nope", Instant.snapshot(1)))
+    raises(Exception, lambda: catalog().rollback_to(name, Instant.snapshot(1), from_snapshot=2),
+           "Latest snapshot 3 is not 2")
+    assert latest(name).id == 3
+
+
+def test_drop_and_recreate():
+    name = new_table("pk")
+    t = catalog().get_table(name)
+    pyclient.commit(t, [(1, "old")])
+    catalog().drop_table(name)
+    raises(TableNotExistException, lambda: catalog().get_table(name))
+    raises(TableNotExistException, lambda: catalog().drop_table(name))
+    catalog().drop_table(name, True)
+    catalog().create_table(name, pyclient.schema("pk", {"commit.max-retries": "1"}), False)
+    new = catalog().get_table(name)
+    assert pyclient.read(new) == [] and new.table_path != t.table_path
+    # The writer of the dropped table must not get its rows into the new one.
+    raises(Exception, lambda: pyclient.commit(t.copy({"commit.max-retries": "1"}), [(2, "stale")]))
+    assert latest(name) is None and pyclient.read(new) == []
+    pyclient.commit(new, [(3, "new")])
+    assert pyclient.read(new) == [(3, "new")]
+
+
+def test_wrong_token():
+    server = latch.shared()
+    for token in ("wrong", server.token + "x", "x" * 300):
+        raises(Exception, lambda t=token: pyclient.open_catalog(server, token=t).list_databases(), "NotAuthorized")
+    raises(Exception, lambda: pyclient.open_catalog(server, warehouse="nope").list_databases(), "no warehouse")
+
+
+def test_warehouse_with_an_odd_name():
+    server = latch.Server(env={"LATCH_DEFAULT_WAREHOUSE_NAME": "my w+h ü"})
+    c = pyclient.open_catalog(server, warehouse="my w+h ü")
+    c.create_database("d", False)
+    c.create_table("d.t", pyclient.schema("pk"), False)
+    t = c.get_table("d.t")
+    pyclient.commit(t, [(1, "a")])
+    assert pyclient.read(t) == [(1, "a")]
+    server.stop()
+
+
+def test_two_processes_on_one_table():
+    server = latch.shared()
+    for kind in ("pk", "append"):
+        name = new_table(kind, pyclient.PATIENT)
+        writers = [pyclient.start_writer(server, name, i * 100, 12) for i in range(2)]
+        told = sorted(k for w in writers for k in pyclient.finish_writer(w))
+        assert told == list(range(12)) + list(range(100, 112))
+        t = catalog().get_table(name)
+        assert pyclient.read(t) == [(k, "python") for k in told], "a commit that was acknowledged is lost"
+        assert latest(name).id == len(told) and latest(name).total_record_count == len(told)
+
+
+if __name__ == "__main__":
+    latch.main(globals())

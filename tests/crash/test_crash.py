@@ -1,0 +1,342 @@
+"""Kills the server at each named point and at random, under load, and checks what it promised.
+
+One data directory lives through all of it. The load: committers with and without uuids on shared
+tables; one client that commits and rolls back; one that creates, alters and drops tables. Each client
+keeps what was acknowledged and the one request whose answer never came. After each restart:
+  - ids have no gap, the head is the newest file, each acknowledged commit is there once, under its id
+  - the files that a snapshot names exist; nothing lies above the head
+  - the last bodies again get the answers they got; a body without an answer is in exactly if the
+    repeat says so
+  - a rollback, alter, create or drop without an answer has happened wholly or not at all; what was
+    half done is finished: directories of tables that are not, and the trash, go away
+CRASH_KILLS: random kills (20). CRASH_SEED: the seed, which is printed.
+"""
+
+import http.client
+import os
+import random
+import re
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import latch  # noqa: E402
+import raw  # noqa: E402
+
+KILLS = int(os.environ.get("CRASH_KILLS", "20"))
+SEED = int(os.environ.get("CRASH_SEED", str(random.randrange(2**31))))
+RNG = random.Random(SEED)
+GONE = (OSError, http.client.HTTPException)
+with open(os.path.join(latch.ROOT, "proto/base/inject.def"), encoding="utf-8") as _f:
+    POINTS = re.findall(r'INJECT_POINT\(\w+, "([^"]+)"', _f.read())
+# Points of what resumes after a kill: killed there once more while it does.
+TWICE = ("rollback.", "purge.")
+
+
+class Committer:
+    """Appends to a shared table, always on the head it reads."""
+
+    def __init__(self, table, legacy):
+        self.table, self.legacy = table, legacy
+        self.acked = []   # (body) in order
+        self.open = None  # body without an answer
+
+    def key(self, s):
+        return s.get("uuid") or (s["baseManifestList"], s["deltaManifestList"])
+
+    def run(self, client, stop):
+        t = self.table.with_client(client)
+        while not stop.is_set():
+            head = t.head()
+            s = t.snapshot(head, uuid=None if self.legacy else latch.UNSET, user="c%d" % id(self))
+            base = None if self.legacy or not head else head.get("uuid")
+            body = t.body(s, base)
+            self.open = body
+            answer = t.post(body)
+            if answer.status == 503:
+                assert answer.headers.get("Retry-After"), repr(answer)
+            elif answer.status == 500:
+                return  # unknown: judged after the restart
+            elif raw.success(answer):
+                self.acked.append(body)
+            self.open = None
+
+    def check(self, client, where):
+        t = self.table.with_client(client)
+        for body in self.acked[-3:]:
+            before = t.head()["id"]
+            assert raw.success(t.post(body)), "replay of an acknowledged commit: %s" % body
+            assert t.head()["id"] == before, "a replay made a snapshot"
+        for body in self.acked:
+            s = body["snapshot"]
+            assert where.get(self.key(s)) == s["id"], "acknowledged and not there: %s" % s
+        if self.open is not None:
+            s = self.open["snapshot"]
+            again = raw.success(t.post(self.open))
+            is_in = s["id"] in t.snapshot_ids() and self.key(t.read_snapshot(s["id"])) == self.key(s)
+            assert again == is_in, "the repeat says %s, the files say %s: %s" % (again, is_in, s)
+            if is_in:
+                self.acked.append(self.open)
+            self.open = None
+
+
+class Roller:
+    """Alone on its table: commits, then rolls back, so it knows each state the table may be in."""
+
+    def __init__(self, table):
+        self.table = table
+        self.state = []     # uuids of snapshots 1..n
+        self.maybe = None   # the state if the open request happened
+
+    def step(self, t):
+        if len(self.state) >= 2 and RNG.random() < 0.4:
+            to = RNG.randrange(max(1, len(self.state) - 4), len(self.state))
+            self.maybe = self.state[:to]
+            return t.rollback({"type": "snapshot", "snapshotId": to})
+        head = t.head()
+        s = t.snapshot(head, user="roller")
+        self.maybe = self.state + [s["uuid"]]
+        return t.post(t.body(s, head and head["uuid"]))
+
+    def run(self, client, stop):
+        t = self.table.with_client(client)
+        while not stop.is_set():
+            answer = self.step(t)
+            if answer.status == 500:
+                return
+            answer.ok()
+            if answer.body:
+                assert raw.success(answer), "nobody else writes here"
+            self.state, self.maybe = self.maybe, None
+
+    def check(self, client, _where=None):
+        t = self.table.with_client(client)
+        head = t.head()
+        ids = t.snapshot_ids()
+        got = [t.read_snapshot(i)["uuid"] for i in ids]
+        assert ids == list(range(1, len(ids) + 1)), ids
+        assert len(ids) == (head["id"] if head else 0), "head %s, files %s" % (head, ids)
+        assert got in (self.state, self.maybe), "neither before nor after the open request: %s" % got
+        self.state, self.maybe = got, None
+
+
+class Ddl:
+    """Alone in its database: creates, alters and drops tables."""
+
+    def __init__(self, client):
+        self.db = raw.create_database(client)
+        self.tables = {}   # name -> value of the option
+        self.open = None   # (name, value before, value after); None: not there
+
+    def step(self, client):
+        url = raw.database_url(client.server, self.db)
+        roll = RNG.random()
+        if not self.tables or roll < 0.4:
+            name = raw.unique("t")
+            self.open = (name, None, "0")
+            schema = dict(raw.SCHEMA, options={"bucket": "1", "x": "0"})
+            return client.post(url + "/tables", {"identifier": {"database": self.db, "object": name}, "schema": schema})
+        name = RNG.choice(sorted(self.tables))
+        path = raw.table_url(client.server, self.db, name)
+        if roll < 0.7:
+            value = str(RNG.randrange(10**9))
+            self.open = (name, self.tables[name], value)
+            return client.post(path, {"changes": [{"action": "setOption", "key": "x", "value": value}]})
+        self.open = (name, self.tables[name], None)
+        return client.delete(path)
+
+    def settle(self, value):
+        name = self.open[0]
+        self.tables.pop(name, None)
+        if value is not None:
+            self.tables[name] = value
+        self.open = None
+
+    def run(self, client, stop):
+        while not stop.is_set():
+            answer = self.step(client)
+            if answer.status == 500:
+                return
+            answer.ok()
+            self.settle(self.open[2])
+
+    def value(self, client, name):
+        answer = client.get(raw.table_url(client.server, self.db, name))
+        if answer.status == 404:
+            return None
+        info = answer.ok().json()
+        files = os.listdir(os.path.join(raw.local_path(info["path"]), "schema"))
+        ids = [int(f[7:]) for f in files if f.startswith("schema-")]
+        assert max(ids) == info["schemaId"] and len(ids) == max(ids) + 1, (ids, info["schemaId"])
+        return info["schema"]["options"]["x"]
+
+    def check(self, client, _where=None):
+        if self.open:
+            name, before, after = self.open
+            got = self.value(client, name)
+            assert got in (before, after), "%s: %s, not %s or %s" % (name, got, before, after)
+            self.settle(got)
+        listed = client.get(raw.database_url(client.server, self.db) + "/tables").ok().json()["tables"]
+        assert listed == sorted(self.tables), (listed, sorted(self.tables))
+        for name, value in self.tables.items():
+            assert self.value(client, name) == value, name
+        self.check_directories(client)
+
+    def check_directories(self, client):
+        info = client.get(raw.database_url(client.server, self.db)).ok().json()
+        home = raw.local_path(info["location"])
+        root = os.path.dirname(home)
+
+        def tidy():
+            dirs = set(os.listdir(home)) if os.path.isdir(home) else set()
+            trash = os.path.join(root, ".latch-trash")
+            return len(dirs) == len(self.tables) and not (os.path.isdir(trash) and os.listdir(trash))
+        latch.eventually(tidy, "directories of tables that are not, and the trash, are gone")
+
+
+class World:
+    def __init__(self):
+        self.server = latch.Server(start=False)
+        self.hits_path = os.path.join(self.server.base, "hits")
+        self.server.env["LATCH_INJECT_COUNT"] = self.hits_path
+        self.server.start()
+        with self.server.client() as c:
+            shared = [raw.new_table(c) for _ in range(2)]
+            self.actors = [Committer(t, legacy) for t in shared for legacy in (False, False, True)]
+            self.actors += [Roller(raw.new_table(c)), Ddl(c)]
+            self.shared = shared
+
+    def hits(self):
+        total = {}
+        if os.path.exists(self.hits_path):
+            with open(self.hits_path, encoding="utf-8") as f:
+                for line in f:
+                    name, n = line.split()
+                    total[name] = total.get(name, 0) + int(n)
+        return total
+
+    def load(self, until):
+        """Runs all actors until `until()` returns."""
+        stop, problems = threading.Event(), []
+
+        def work(actor):
+            try:
+                with self.server.client(timeout=20) as c:
+                    actor.run(c, stop)
+            except GONE:
+                pass  # killed under it: the open request is judged later
+            except Exception as e:
+                problems.append("%s: %r" % (type(actor).__name__, e))
+        threads = [threading.Thread(target=work, args=(a,)) for a in self.actors]
+        for t in threads:
+            t.start()
+        until()
+        stop.set()
+        for t in threads:
+            t.join(60)
+            assert not t.is_alive(), "a client hangs"
+        assert not problems, problems
+
+    def ids_of(self, client, table):
+        t = table.with_client(client)
+        head = t.head()
+        ids = t.snapshot_ids()
+        assert ids == list(range(1, (head["id"] if head else 0) + 1)), (ids[-5:], head)
+        where = {}
+        for i in ids:
+            s = t.read_snapshot(i)
+            assert s["id"] == i
+            for kind in ("baseManifestList", "deltaManifestList"):
+                assert os.path.exists(t.file("manifest", s[kind])), "snapshot %d names %s" % (i, s[kind])
+            key = s.get("uuid") or (s["baseManifestList"], s["deltaManifestList"])
+            assert key not in where, "one commit is there twice: %s" % (key,)
+            where[key] = i
+        return where
+
+    def check(self):
+        with self.server.client() as c:
+            where = {}
+            for t in self.shared:
+                where.update(self.ids_of(c, t))
+            for a in self.actors:
+                a.check(c, where)
+
+    def wait_dead(self, seconds):
+        end = time.monotonic() + seconds
+        while self.server.running() and time.monotonic() < end:
+            time.sleep(0.005)
+        return not self.server.running()
+
+
+_world = []
+
+
+def world():
+    if not _world:
+        print("seed %d" % SEED)
+        _world.append(World())
+    return _world[0]
+
+
+def kill_at(point):
+    w = world()
+    if w.server.running():
+        w.server.stop()
+    plan = {"LATCH_INJECT": "%s=kill:%d" % (point, RNG.randrange(1, 5))}
+    try:
+        w.server.start(env=plan)
+        w.load(lambda: w.wait_dead(15))
+    except latch.StartFailed as e:
+        assert e.code == -9, e
+    assert not w.server.running(), "the load never came to %s" % point
+    assert w.server.proc.returncode == -9, w.server.proc.returncode
+    if point.startswith(TWICE):
+        try:  # and once more in what the start resumes
+            w.server.start(env={"LATCH_INJECT": point + "=kill"})
+            w.wait_dead(0.5)
+            w.server.kill()
+        except latch.StartFailed as e:
+            assert e.code == -9, e
+    w.server.start()
+    w.check()
+
+
+def _point_test(point):
+    def test():
+        kill_at(point)
+    return test
+
+
+for _p in POINTS:
+    globals()["test_kill_at_" + _p.replace(".", "_")] = _point_test(_p)
+
+
+def test_random_kills():
+    w = world()
+    for n in range(KILLS):
+        if not w.server.running():
+            w.server.start()
+
+        def later():
+            time.sleep(RNG.uniform(0.05, 0.6))
+            w.server.kill()
+        w.load(later)
+        w.server.start()
+        w.check()
+    with w.server.client() as c:
+        print("%d kills; shared tables at snapshots %s" %
+              (KILLS, [t.with_client(c).head()["id"] for t in w.shared]))
+
+
+def test_every_point_was_hit():
+    w = world()
+    w.server.stop()
+    hits = w.hits()
+    print("hits: " + ", ".join("%s %d" % (p, hits.get(p, 0)) for p in POINTS))
+    never = [p for p in POINTS if not hits.get(p)]
+    assert not never, "never hit: %s" % never
+
+
+if __name__ == "__main__":
+    latch.main(globals())

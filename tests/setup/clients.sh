@@ -1,0 +1,75 @@
+#!/bin/bash
+# clients.sh [python|java]: fetches the stock Paimon clients that the conformance suites drive.
+#   build/deps/venv       pypaimon 2.1.0 and all it needs, by requirements.txt
+#   build/deps/java/*.jar the Java client, by pom.xml
+# A stamp beside each holds the checksum of its list: a second run does nothing. A half made folder has
+# no stamp and is made anew. Packages come through pip and Maven as this machine has them set up.
+set -euo pipefail
+export PATH="${PATH:-/usr/bin:/bin}:/usr/local/bin:/usr/bin:/bin"
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+deps=$(cd "$here/../.." && pwd)/build/deps
+
+die() {
+    echo "clients.sh: $*" >&2
+    exit 1
+}
+
+fresh() { # stamp, wanted content
+    [ "$(cat "$1" 2>/dev/null)" = "$2" ]
+}
+
+quietly() { # command...: its output only when it fails; a second try, as networks hiccup
+    local log
+    log=$(mktemp)
+    if ! "$@" >"$log" 2>&1 && ! { sleep 5 && "$@" >"$log" 2>&1; }; then
+        cat "$log" >&2
+        rm -f "$log"
+        die "failed twice, the output of the second try is above: $*"
+    fi
+    rm -f "$log"
+}
+
+python_client() {
+    local python=/usr/bin/python3 wanted old pins=$here/requirements.txt
+    # The system's own python first: another one on PATH may come and go, or lack the venv module.
+    [ -x "$python" ] || python=$(command -v python3) || die "no python3: run tests/setup/packages.sh test"
+    wanted="$(sha256sum <"$pins") $("$python" -V)"
+    ! fresh "$deps/venv.stamp" "$wanted" || [ ! -x "$deps/venv/bin/python" ] || return 0
+    echo "clients.sh: installing pypaimon into build/deps/venv"
+    rm -rf "$deps/venv" "$deps/venv.stamp"
+    "$python" -m venv "$deps/venv" || die "no venv: run tests/setup/packages.sh test"
+    old=$("$python" -c 'import sys; print(int(sys.version_info < (3, 11)))')
+    # The pins are those of Python 3.11; some of them do not exist for older ones.
+    if [ "$old" = 1 ]; then
+        quietly "$deps/venv/bin/python" -m pip install -q "$(grep '^pypaimon==' "$pins")"
+    else
+        quietly "$deps/venv/bin/python" -m pip install -q -r "$pins"
+    fi
+    quietly "$deps/venv/bin/python" -c 'import pypaimon'
+    echo "$wanted" >"$deps/venv.stamp"
+}
+
+java_client() {
+    local wanted
+    wanted=$(sha256sum <"$here/pom.xml")
+    ! fresh "$deps/java.stamp" "$wanted" || return 0
+    command -v mvn >/dev/null || die "no mvn: run tests/setup/packages.sh test"
+    echo "clients.sh: fetching the Java client into build/deps/java"
+    rm -rf "$deps/java" "$deps/java.stamp"
+    quietly mvn -B -q -f "$here/pom.xml" dependency:copy-dependencies "-DoutputDirectory=$deps/java"
+    ls "$deps"/java/paimon-bundle-*.jar >/dev/null || die "Maven made no build/deps/java/paimon-bundle-*.jar"
+    echo "$wanted" >"$deps/java.stamp"
+}
+
+mkdir -p "$deps"
+exec 9>"$deps/lock" # two runs at once: the second waits, then finds all done
+flock 9
+case ${1:-all} in
+    python) python_client ;;
+    java) java_client ;;
+    all)
+        python_client
+        java_client
+        ;;
+    *) die "usage: clients.sh [python|java]" ;;
+esac
