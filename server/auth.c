@@ -41,7 +41,7 @@ static void accept(struct request *rq, const struct principal *who)
 
 int auth_peek(struct request *rq)
 {
-    str token;
+    str token = STR_NONE;
     TRY(token_of(rq, &token));
     const struct principal *who = cat_token_peek(rq->srv->cat, token);
     if (!who)
@@ -52,7 +52,7 @@ int auth_peek(struct request *rq)
 
 int auth_load(struct request *rq)
 {
-    str token;
+    str token = STR_NONE;
     const struct principal *who;
     TRY(token_of(rq, &token));
     TRY(cat_token_load(&rq->cx, rq->srv->cat, token, &who));

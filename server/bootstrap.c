@@ -87,7 +87,7 @@ static int token_of(struct ctx *cx, const struct datadir *d, str given, str *ret
 static int first_start(struct ctx *cx, const struct config *c, const struct datadir *d,
                        struct store *st, str given, struct bootstrap_out *ret)
 {
-    str token, root, file;
+    str token = STR_NONE, root = STR_NONE, file = STR_NONE;
     TRY(warehouse_root_path(cx, c, d, &root));
     TRY(token_of(cx, d, given, &token, &file));
     struct store_bootstrap_in in = {.tenant = STR_LIT("default"),
@@ -108,9 +108,9 @@ static int first_start(struct ctx *cx, const struct config *c, const struct data
 static int tell_ignored(struct ctx *cx, const struct config *c, const struct datadir *d,
                         struct store *st, str given)
 {
-    struct warehouse_row *rows;
-    size_t n;
-    str root;
+    struct warehouse_row *rows = NULL;
+    size_t n = 0;
+    str root = STR_NONE;
     if (given.p)
         log_info("server", "bootstrap.ignored", LZ("variable", BOOTSTRAP_TOKEN_VARIABLE),
                  LZ("why", "it counts at the first start only; the tokens of that day are in use"));

@@ -49,6 +49,12 @@ const struct setting *config_find(str key)
 
 #define NAME_MAX_LEN 64 /* of keys, and of what is compared with them */
 
+/* Case and the kind of separator are slips of their own, and how variables are spelled. */
+static char folded(char c)
+{
+    return c == '_' || c == '.' ? '-' : (char)tolower((unsigned char)c);
+}
+
 /* Levenshtein's distance, one row at a time. */
 static size_t distance(str a, str b)
 {
@@ -60,13 +66,26 @@ static size_t distance(str a, str b)
         row[0] = i;
         for (size_t j = 1; j <= b.len; j++) {
             size_t above = row[j];
-            size_t change = diagonal + (a.p[i - 1] != b.p[j - 1]);
+            size_t change = diagonal + (folded(a.p[i - 1]) != folded(b.p[j - 1]));
             size_t step = (above < row[j - 1] ? above : row[j - 1]) + 1;
             row[j] = change < step ? change : step;
             diagonal = above;
         }
     }
     return row[b.len];
+}
+
+/* A part of a name ("threads") is nearer to it than its length tells. */
+static bool is_part(str key, str name)
+{
+    for (size_t at = 0; key.len >= 4 && at + key.len <= name.len; at++) {
+        size_t n = 0;
+        while (n < key.len && folded(key.p[n]) == folded(name.p[at + n]))
+            n++;
+        if (n == key.len)
+            return true;
+    }
+    return false;
 }
 
 const struct setting *config_nearest(str key)
@@ -78,6 +97,8 @@ const struct setting *config_nearest(str key)
         str name = str_of(settings[i].key);
         ASSERT(name.len <= NAME_MAX_LEN);
         size_t d = distance(key, name);
+        if (is_part(key, name) && d > 1)
+            d = 1;
         if (d < best_distance) {
             best_distance = d;
             best = &settings[i];
@@ -199,7 +220,7 @@ static int read_file(struct ctx *cx, const char *name, bool needed, struct buf *
 
 static int from_file(struct ctx *cx, struct config *c, const char *name)
 {
-    bool seen[SETTING_COUNT] = {false}, there;
+    bool seen[SETTING_COUNT] = {false}, there = false;
     CLEANUP(buf_done) struct buf text;
     buf_init(&text, FILE_MAX);
     TRY(read_file(cx, name ? name : "latch.conf", name != NULL, &text, &there));
@@ -297,8 +318,8 @@ static int from_flags(struct ctx *cx, struct config *c, const struct config_in *
                       const char **ret_file)
 {
     for (int at = 0; at < in->argc;) {
-        struct flag f;
-        str from;
+        struct flag f = {STR_NONE, STR_NONE};
+        str from = STR_NONE;
         TRY(next_flag(cx, in, &at, &f));
         TRY(origin(cx, &from, "flag --%.*s", STR(f.key)));
         if (str_eqz(f.key, "config")) {
@@ -399,8 +420,9 @@ static void keep_old(struct config *c, const struct config *old, int id)
 int config_reload(struct ctx *cx, const struct config_in *in, struct config *old,
                   struct config **ret)
 {
-    struct config *c;
+    struct config *c = NULL;
     TRY(config_load(cx, in, &c));
+    ASSERT(c);
     for (int i = 0; i < SETTING_COUNT; i++) {
         if (str_eq(c->text[i], old->text[i]))
             continue;

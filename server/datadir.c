@@ -87,7 +87,7 @@ static int lock(struct ctx *cx, struct datadir *d)
 
 static int open_dir(struct ctx *cx, str path, struct datadir *d)
 {
-    bool made;
+    bool made = false;
     char real[PATH_MAX];
     TRY(make_dirs(cx, path, &made));
     if (!realpath(str_dupz(&cx->arena, path), real))

@@ -190,6 +190,14 @@ static int post(struct request *rq, int step)
                     : pool_post(rq->srv->workers, lane_of(rq), &rq->item);
 }
 
+/* The handler is done, but its answer did not fit into memory. Never a 413 or 503: it may be about
+ * a change that was made. */
+static int no_room(struct request *rq)
+{
+    return ctx_fail(&rq->cx, E_NOMEM, RES_NONE, STR_NONE,
+                    "there is no memory for the answer; ask for less at a time (maxResults)");
+}
+
 /* What a phase returned: an answer, or the next phase. */
 static enum verdict answer(struct request *rq, int rc)
 {
@@ -200,8 +208,7 @@ static enum verdict answer(struct request *rq, int rc)
         rc = full(rq, rc);
     }
     if (rc == STEP_DONE && buf_fail(&rq->res.body) < 0)
-        rc = ctx_fail(&rq->cx, buf_fail(&rq->res.body), RES_NONE, STR_NONE,
-                      "the answer is too large; ask for less at a time");
+        rc = no_room(rq);
     if (rc < 0)
         rq_fail(rq, rc);
     else

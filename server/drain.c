@@ -19,8 +19,9 @@
 #include "proto/base/inject.h"
 #include "proto/base/log.h"
 
-#define POLL_NS      20000000
-#define REST_SECONDS 10 /* beyond drain.timeout, for all that comes after the requests */
+#define POLL_NS        20000000
+#define CLIENT_IDLE_MS 5000
+#define REST_SECONDS   10 /* beyond drain.timeout, for all that comes after the requests */
 
 static void on_alarm(int sig)
 {
@@ -50,27 +51,44 @@ _Noreturn static void give_up(const char *why, const struct http_counts *n)
     _exit(1);
 }
 
+/* Requests are left, but none is worked on and no client has moved for a while: they are gone, or
+ * wait for something that will not come. */
+struct idle {
+    struct http_counts last;
+    int64_t since_ms;
+};
+
+static bool all_idle(struct idle *i, const struct http_counts *now)
+{
+    int64_t ms = clock_mono_ms();
+    bool same = now->parked == 0 && now->in_flight == i->last.in_flight &&
+                now->pieces == i->last.pieces && i->since_ms;
+    if (!same)
+        *i = (struct idle){*now, ms};
+    return same && ms - i->since_ms >= CLIENT_IDLE_MS;
+}
+
 void drain(struct server *srv, const sigset_t *stop)
 {
     int64_t timeout_ms = srv_config(srv)->drain_timeout_ms;
     int64_t until_ms = clock_mono_ms() + timeout_ms;
     const struct timespec poll = {.tv_nsec = POLL_NS};
     struct http_counts n;
+    struct idle idle = {.since_ms = 0};
     atomic_store(&srv->draining, true);
     http_quiesce(srv->http);
     guard(timeout_ms);
     http_counts(srv->http, &n);
     log_info("server", "server.draining", LI("in_flight", n.in_flight),
              LI("timeout_ms", timeout_ms));
-    while (n.in_flight > 0 || n.parked > 0) {
-        if (clock_mono_ms() >= until_ms)
-            break;
+    while ((n.in_flight > 0 || n.parked > 0) && !all_idle(&idle, &n) &&
+           clock_mono_ms() < until_ms) {
         if (sigtimedwait(stop, NULL, &poll) > 0)
             give_up("a second signal came", &n);
         http_counts(srv->http, &n);
     }
     if (n.parked > 0)
         give_up("drain.timeout is over", &n);
-    if (n.in_flight > 0) /* clients that do not send or read on */
+    if (n.in_flight > 0)
         log_warn("server", "server.clients_cut", LI("in_flight", n.in_flight));
 }

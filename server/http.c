@@ -31,10 +31,12 @@
 #include "server/dispatch.h"
 #include "server/server.h"
 
-#define SEED        512 /* first bytes of a request's arena, part of the connection */
+#define SEED        256 /* first bytes of a request's arena, part of the connection */
 #define BODY_FIRST  ((size_t)256 << 10) /* of a body, taken before a byte has come */
 #define BODY_IDLE_S 30                  /* between two pieces of a body */
 #define DROP_TIMES  2 /* a refused body is read up to so many times http.body-max, then cut off */
+
+_Static_assert(offsetof(struct request, cx) == 0, "on_uri clears what is behind it");
 
 enum stage { STAGE_HEAD, STAGE_BODY, STAGE_DROP, STAGE_ANSWERED };
 
@@ -56,7 +58,7 @@ struct http {
     struct MHD_Daemon *mhd;
     int listen_fd;
     bool quiesced; /* then the socket is ours again; else libmicrohttpd closes it */
-    _Atomic int64_t in_flight, parked, body_bytes;
+    _Atomic int64_t in_flight, parked, body_bytes, pieces;
 };
 
 static int64_t bump(_Atomic int64_t *n, int64_t by)
@@ -144,7 +146,8 @@ static enum MHD_Result send_answer(struct http_conn *c)
 static void drop_body(struct http_conn *c)
 {
     buf_done(&c->body);
-    bump(&c->http->body_bytes, -c->body_bytes);
+    if (c->body_bytes)
+        bump(&c->http->body_bytes, -c->body_bytes);
     c->body_bytes = 0;
 }
 
@@ -180,6 +183,7 @@ static int64_t drop_max(struct http_conn *c)
 static enum MHD_Result on_bytes(struct http_conn *c, const char *p, size_t n)
 {
     c->received += n;
+    bump(&c->http->pieces, 1);
     if (clock_mono_us() - c->rq.start_us > srv_config(c->http->srv)->body_timeout_ms * 1000) {
         log_debug("http", "http.body_timeout", LS("path", c->rq.raw_path),
                   LI("received", c->received));
@@ -316,7 +320,8 @@ static void *on_uri(void *cls, const char *uri, struct MHD_Connection *mhd)
     if (!c)
         return NULL;
     struct request *rq = &c->rq;
-    memset(rq, 0, sizeof(*rq));
+    size_t after_cx = offsetof(struct request, cx) + sizeof(rq->cx); /* ctx_init clears that */
+    memset((char *)rq + after_cx, 0, sizeof(*rq) - after_cx);
     rq->srv = c->http->srv;
     rq->http = c;
     ctx_init(&rq->cx, (size_t)srv_config(rq->srv)->request_memory);
@@ -399,7 +404,7 @@ void http_unpark(struct http_conn *c)
 {
     struct http *h = c->http; /* c may be gone after the resume */
     MHD_resume_connection(c->mhd);
-    bump(&h->parked, -1);
+    atomic_fetch_sub(&h->parked, 1); /* our last use of h: http_stop may free it now */
 }
 
 /* --- the daemon ------------------------------------------------------------------------------- */
@@ -482,5 +487,6 @@ void http_counts(struct http *h, struct http_counts *ret)
         .in_flight = atomic_load_explicit(&h->in_flight, memory_order_relaxed),
         .parked = atomic_load_explicit(&h->parked, memory_order_relaxed),
         .body_bytes = atomic_load_explicit(&h->body_bytes, memory_order_relaxed),
+        .pieces = atomic_load_explicit(&h->pieces, memory_order_relaxed),
     };
 }

@@ -31,6 +31,7 @@ void http_stop(struct http *h);
 
 struct http_counts {
     int64_t connections, in_flight, parked, body_bytes;
+    int64_t pieces; /* of bodies, since start: does anybody still send? */
 };
 void http_counts(struct http *h, struct http_counts *ret); /* (any thread) */
 

@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "proto/base/assert.h"
+
 #define BACKLOG 1024
 
 static int bad(struct ctx *cx, str hostport)
@@ -96,7 +98,7 @@ static int put_url(struct ctx *cx, int fd, struct buf *url)
         struct sockaddr any;
         struct sockaddr_in v4;
         struct sockaddr_in6 v6;
-    } a;
+    } a = {.any = {0}};
     socklen_t len = sizeof(a);
     if (getsockname(fd, &a.any, &len) < 0)
         return ctx_fail_errno(cx, E_IO, "cannot ask the socket for its address");
@@ -109,10 +111,11 @@ static int put_url(struct ctx *cx, int fd, struct buf *url)
 
 int listen_open(struct ctx *cx, str hostport, int *ret_fd, struct buf *ret_url)
 {
-    str host, port;
-    struct addrinfo *list;
+    str host = STR_NONE, port = STR_NONE;
+    struct addrinfo *list = NULL;
     TRY(listen_parse(cx, hostport, &host, &port));
     TRY(resolve(cx, host, port, &list));
+    ASSERT(list);
     int fd = -1;
     int rc = bind_to(cx, list, hostport, &fd);
     freeaddrinfo(list);

@@ -183,7 +183,11 @@ static void write_http(struct server *srv, struct buf *b)
         const char *name;
         struct pool *pool;
     } pools[] = {
-        {"workers", srv->workers}, {"strands", srv->strands}, {"background", srv->background}};
+        {"workers", srv->workers},
+        {"strands", srv->strands},
+        {"background", srv->background},
+        {"syncs", srv->syncs},
+    };
     for (size_t i = 0; i < sizeof(pools) / sizeof(pools[0]); i++)
         if (pools[i].pool)
             buf_addf(b, "latch_queue_waiting{pool=\"%s\"} %zu\n", pools[i].name,

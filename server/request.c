@@ -14,7 +14,7 @@
 
 int rq_query(struct request *rq, const char *name, str *ret)
 {
-    str rest = rq->raw_query, pair, key, raw = STR_NONE;
+    str rest = rq->raw_query, pair, key = STR_NONE, raw = STR_NONE;
     while (str_split(&rest, '&', &pair)) {
         str value = pair, raw_key;
         if (!str_split(&value, '=', &raw_key))
@@ -36,7 +36,7 @@ int rq_query(struct request *rq, const char *name, str *ret)
 
 int rq_page(struct request *rq, int64_t *ret_limit, str *ret_token)
 {
-    str max;
+    str max = STR_NONE;
     int64_t limit = PAGE_MAX;
     TRY(rq_query(rq, "maxResults", &max));
     if (max.len && !str_to_i64(max, &limit))
@@ -57,7 +57,7 @@ static int bad_pattern(struct request *rq, const char *name, str pattern)
 
 int rq_pattern(struct request *rq, const char *name, str *ret_prefix, bool *ret_exact)
 {
-    str pattern;
+    str pattern = STR_NONE;
     TRY(rq_query(rq, name, &pattern));
     char *out = arena_alloc(&rq->cx.arena, pattern.len + 1);
     if (!out)

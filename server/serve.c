@@ -1,6 +1,6 @@
 /* serve.c - the daemon: what is made in which order, and taken down in the reverse one.
  *
- *   settings, data directory (lock), store, first start, pools, catalog, router, HTTP, ready file
+ *   settings, data directory (lock), socket, store, first start, pools, catalog, HTTP, ready file
  *   ... signals ...
  *   ready file away, drain, HTTP, workers, strands, background, catalog, store, lock
  *
@@ -33,12 +33,14 @@
 #define FDS_OF_OURS    256 /* files beside connections */
 #define BACKGROUND     2   /* threads */
 #define BACKGROUND_MAX 100000
+#define SYNC_MAX       1024 /* fsyncs that wait for a thread; past it the caller does its own */
 
 struct process {
     struct server srv;
     struct config *config; /* the newest, as srv.config */
     struct config_in in;
     struct datadir dir;
+    int listen_fd; /* until http.c has it */
     str ready_file;
     struct ctx cx;
     struct pool_item prune;
@@ -103,6 +105,7 @@ static int make_pools(struct process *p, const struct config *c)
 {
     struct server *srv = &p->srv;
     TRY(make_pool(&p->cx, "background", BACKGROUND, BACKGROUND_MAX, 0, &srv->background));
+    TRY(make_pool(&p->cx, "sync", c->sync_threads, SYNC_MAX, 0, &srv->syncs));
     TRY(make_pool(&p->cx, "strand", c->strand_threads, c->tables_max, 0, &srv->strands));
     return make_pool(&p->cx, "worker", c->worker_threads, c->queue_max, c->queue_tenant_max,
                      &srv->workers);
@@ -113,6 +116,7 @@ static int open_catalog(struct process *p, const struct config *c)
     struct catalog_opts o = {.store = p->srv.store,
                              .strands = p->srv.strands,
                              .background = p->srv.background,
+                             .syncs = p->srv.syncs,
                              .strand_max = (size_t)c->commit_queue_max,
                              .tables_max = (size_t)c->tables_max,
                              .sync = (enum commit_sync)c->commit_sync,
@@ -141,12 +145,12 @@ static int ready_path(struct process *p, const struct config *c)
     return 0;
 }
 
-static int start_http(struct process *p, const struct config *c, struct buf *url)
+static int start_http(struct process *p)
 {
-    int fd;
     TRY(router_new(&p->cx, routes, ROUTE_COUNT, &p->srv.router));
     TRY(metrics_new(&p->cx, &p->srv.metrics));
-    TRY(listen_open(&p->cx, c->listen, &fd, url));
+    int fd = p->listen_fd;
+    p->listen_fd = -1; /* http_start's, also when it fails */
     return http_start(&p->cx, &p->srv, fd, &p->srv.http);
 }
 
@@ -174,11 +178,13 @@ static int start(struct process *p)
     CLEANUP(buf_done) struct buf url = {0};
     TRY(datadir_open(&p->cx, c->data_dir, &p->dir));
     TRY(ready_path(p, c));
+    TRY(listen_open(&p->cx, c->listen, &p->listen_fd,
+                    &url)); /* before the first start leaves a trace */
     TRY(open_store(p, c));
     TRY(bootstrap(&p->cx, c, &p->dir, p->srv.store, &first));
     TRY(make_pools(p, c));
     TRY(open_catalog(p, c));
-    TRY(start_http(p, c, &url));
+    TRY(start_http(p));
     return announce(p, c, &first, buf_str(&url));
 }
 
@@ -258,10 +264,13 @@ static void stop(struct process *p)
 {
     struct server *srv = &p->srv;
     http_stop(srv->http);
+    if (p->listen_fd >= 0)
+        close(p->listen_fd);
     pool_free(srv->workers);
     pool_free(srv->strands);
     pool_free(srv->background);
     catalog_close(srv->cat);
+    pool_free(srv->syncs);
     if (srv->store)
         srv->store->ops->free(srv->store);
     router_free(srv->router);
@@ -304,7 +313,7 @@ int serve(int argc, const char *const *argv)
 {
     if (wants_help(argc, argv))
         return print_help();
-    static struct process p = {.dir = {.dir_fd = -1, .lock_fd = -1}};
+    static struct process p = {.dir = {.dir_fd = -1, .lock_fd = -1}, .listen_fd = -1};
     p.in = (struct config_in){argv, argc, (const char *const *)environ};
     p.srv.start_wall_ms = clock_wall_ms();
     block_signals(&p.signals);

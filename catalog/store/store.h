@@ -56,6 +56,11 @@ struct table_row {
     str type;        /* option `type`, "table" when not given */
     struct stamp stamp;
 };
+/* A table by its id, as long as it has this name: what changes or gives up a name asks for both, so
+ * that of two who do it at once the second finds nothing. db.p NULL: whatever its name is. */
+struct table_named {
+    str id, db, name;
+};
 struct totals { /* of a branch's head, from the statistics of commits; -1 = unknown */
     int64_t file_size_bytes, file_count, last_file_creation_ms;
 };
@@ -152,11 +157,11 @@ struct store_ops {
     int (*table_by_id)(struct store *st, struct ctx *cx, int64_t warehouse_id, str id, struct table_row *ret); /* E_NOTFOUND */
     int (*table_list)(struct store *st, struct ctx *cx, str db_id, const struct store_list_in *in, str type /* empty: all */, str **ret, size_t *ret_n);
     /* E_NOTFOUND (table or target database), E_EXISTS (target name). */
-    int (*table_rename)(struct store *st, struct ctx *cx, str id, int64_t warehouse_id, str to_db, str to_name, int64_t now_ms, str by, const struct audit *au);
+    int (*table_rename)(struct store *st, struct ctx *cx, const struct table_named *t, int64_t warehouse_id, str to_db, str to_name, int64_t now_ms, str by, const struct audit *au);
     /* E_RACE when schema_id is not expect_schema_id any more. */
     int (*table_alter)(struct store *st, struct ctx *cx, str id, int64_t expect_schema_id, int64_t schema_id, str schema_json, str type, int64_t now_ms, str by, const struct audit *au);
     /* Deletes the table, its branches and their open intents; outcomes go with prune. Opens a purge intent for its directory. */
-    int (*table_drop)(struct store *st, struct ctx *cx, str id, int64_t now_ms, const struct audit *au, struct intent_row *ret);
+    int (*table_drop)(struct store *st, struct ctx *cx, const struct table_named *t, int64_t now_ms, const struct audit *au, struct intent_row *ret);
 
     int (*branch_get)(struct store *st, struct ctx *cx, str table_id, str branch, struct branch_row *ret); /* E_NOTFOUND */
     /* Step 6 of a commit. E_RACE when epoch or head are not what was expected, E_NOTFOUND when the
@@ -181,7 +186,7 @@ struct store_ops {
 struct store {
     const struct store_ops *ops;
 };
-#define STORE(st, fn, ...) ((st)->ops->fn((st)__VA_OPT__(, ) __VA_ARGS__))
+#define STORE(st, fn, ...) ((st)->ops->fn((st), ##__VA_ARGS__))
 
 struct store_sqlite_opts {
     str path;              /* the file; its directory exists, 0700-like */

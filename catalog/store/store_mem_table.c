@@ -286,13 +286,23 @@ static int table_replace(struct ctx *cx, struct m_table *t, struct table_row *ro
     return 0;
 }
 
-int sm_table_rename(struct store *st, struct ctx *cx, str id, int64_t warehouse_id, str to_db,
-                    str to_name, int64_t now_ms, str by, const struct audit *au)
+static int still_named(struct ctx *cx, const struct m_table *t, const struct table_named *named)
+{
+    if (!named->db.p ||
+        (str_eq(t->db->row.name, named->db) && str_eq(t->row.name, named->name)))
+        return 0;
+    return ctx_fail(cx, E_NOTFOUND, RES_TABLE, named->name, "table %.*s.%.*s does not exist",
+                    STR(named->db), STR(named->name));
+}
+
+int sm_table_rename(struct store *st, struct ctx *cx, const struct table_named *named,
+                    int64_t warehouse_id, str to_db, str to_name, int64_t now_ms, str by, const struct audit *au)
 {
     LOCKED(st);
     struct m_table *t;
     FREE struct m_audit *audit = NULL;
-    TRY(table_in(s, cx, warehouse_id, id, &t));
+    TRY(table_in(s, cx, warehouse_id, named->id, &t));
+    TRY(still_named(cx, t, named));
     struct m_db *db = db_named(s, warehouse_id, to_db);
     if (!db)
         return db_gone(cx, to_db);
@@ -431,14 +441,15 @@ void sm_table_unlink(struct store_mem *s, struct m_table *t)
     table_free(&t);
 }
 
-int sm_table_drop(struct store *st, struct ctx *cx, str id, int64_t now_ms, const struct audit *au,
-                  struct intent_row *ret)
+int sm_table_drop(struct store *st, struct ctx *cx, const struct table_named *named,
+                  int64_t now_ms, const struct audit *au, struct intent_row *ret)
 {
     LOCKED(st);
     struct m_table *t;
     FREE struct m_audit *audit = NULL;
     FREE_INTENT struct m_intent *purge = NULL;
-    TRY(sm_table_find(s, cx, id, &t));
+    TRY(sm_table_find(s, cx, named->id, &t));
+    TRY(still_named(cx, t, named));
     TRY(sm_audit_new(cx, au, &audit));
     TRY(purge_new(cx, t, now_ms, &purge));
     struct intent_row row = purge->row;
@@ -485,7 +496,7 @@ static int drop_prepare(struct store_mem *s, struct ctx *cx, const struct m_db *
         if (t->db == db)
             d->tables[d->n++] = t;
     if (n)
-        qsort(d->tables, n, sizeof(*d->tables), by_name);
+        qsort(d->tables, n, sizeof(struct m_table *), by_name);
     for (size_t i = 0; i < n; i++) {
         TRY(purge_new(cx, d->tables[i], now_ms, &d->purges[i]));
         d->rows[i] = d->purges[i]->row;

@@ -10,7 +10,7 @@
 /* --- alive ------------------------------------------------------------------------------------ */
 
 static const char SQL_READ[] = "SELECT at_ms FROM alive";
-static const char SQL_WRITE[] = "UPDATE alive SET at_ms = ?1";
+static const char SQL_WRITE[] = "UPDATE alive SET n = n + 1, at_ms = ?1";
 
 static int tx_ping(struct conn *c, struct ctx *cx, void *io)
 {

@@ -54,10 +54,12 @@ struct arg {
     str s; /* an absent text is bound as an empty one */
     int64_t i;
 };
-#define AI(v)     ((struct arg){ARG_I64, STR_NONE, (int64_t)(v)})
-#define AT(v)     ((struct arg){ARG_TEXT, (v), 0})
-#define AB(p, n)  ((struct arg){ARG_BLOB, {(const char *)(p), (n)}, 0})
-#define ARGS(...) ((const struct arg[]){__VA_ARGS__ __VA_OPT__(, ){ARG_END, {0}, 0}})
+#define AI(v)    ((struct arg){ARG_I64, STR_NONE, (int64_t)(v)})
+#define AT(v)    ((struct arg){ARG_TEXT, (v), 0})
+#define AB(p, n) ((struct arg){ARG_BLOB, {(const char *)(p), (n)}, 0})
+#define A_END    ((struct arg){ARG_END, STR_NONE, 0})
+/* The first is there only for the comma behind it: cppcheck does not know __VA_OPT__. */
+#define ARGS(...) ((const struct arg[]){A_END, ##__VA_ARGS__, A_END} + 1)
 
 /* A statement ready to step, from the cache. `sql` must be a static text. Declare the pointer with
  * STMT so that it is reset on every way out. */
@@ -122,6 +124,7 @@ struct store_sqlite {
     _Atomic int64_t wal_pages;     /* in the WAL as of the last commit */
     _Atomic int64_t fold_at_pages; /* wake the checkpoint thread above this */
     _Atomic bool fold_between;     /* the writer shall finish a checkpoint between two groups */
+    int64_t hard_at_pages;         /* the writer\'s own: folds unasked above this */
 
     struct {
         _Atomic int64_t transactions, groups, group_max, checkpoints, failures;
@@ -224,12 +227,14 @@ int sq_table_by_id(struct store *st, struct ctx *cx, int64_t warehouse_id, str i
                    struct table_row *ret);
 int sq_table_list(struct store *st, struct ctx *cx, str db_id, const struct store_list_in *in,
                   str type, str **ret, size_t *ret_n);
-int sq_table_rename(struct store *st, struct ctx *cx, str id, int64_t warehouse_id, str to_db,
+int sq_table_rename(struct store *st, struct ctx *cx, const struct table_named *t,
+                    int64_t warehouse_id, str to_db,
                     str to_name, int64_t now_ms, str by, const struct audit *au);
 int sq_table_alter(struct store *st, struct ctx *cx, str id, int64_t expect_schema_id,
                    int64_t schema_id, str schema_json, str type, int64_t now_ms, str by,
                    const struct audit *au);
-int sq_table_drop(struct store *st, struct ctx *cx, str id, int64_t now_ms, const struct audit *au,
+int sq_table_drop(struct store *st, struct ctx *cx, const struct table_named *t, int64_t now_ms,
+                  const struct audit *au,
                   struct intent_row *ret);
 int sq_branch_get(struct store *st, struct ctx *cx, str table_id, str branch,
                   struct branch_row *ret);

@@ -256,7 +256,8 @@ int sq_table_list(struct store *st, struct ctx *cx, str db_id, const struct stor
 /* --- rename ----------------------------------------------------------------------------------- */
 
 struct rename_io {
-    str id, to_db, to_name, by;
+    const struct table_named *t;
+    str to_db, to_name, by;
     int64_t warehouse_id, now_ms;
     const struct audit *au;
 };
@@ -264,17 +265,38 @@ struct rename_io {
 static const char SQL_IN_WAREHOUSE[] =
     "SELECT t.rid FROM tables t JOIN databases d ON d.rid = t.db_rid AND d.warehouse_id = ?1"
     " WHERE t.id = ?2";
+static const char SQL_NAMES[] = "SELECT d.name, t.name FROM tables t"
+                                " JOIN databases d ON d.rid = t.db_rid WHERE t.id = ?1";
 static const char SQL_RENAME[] = "UPDATE tables SET db_rid = ?2, name = ?3, updated_ms = ?4,"
                                  " updated_by = ?5 WHERE rid = ?1";
+
+/* Has the table the name that it was asked for by? */
+static int still_named(struct conn *c, struct ctx *cx, const struct table_named *t)
+{
+    if (!t->db.p)
+        return 0;
+    STMT q = NULL;
+    TRY(SQL_OPEN(cx, c, SQL_NAMES, &q, AT(t->id)));
+    int row = sq_step(cx, c, q);
+    TRY(row);
+    struct cols cols = sq_cols(cx, q);
+    str db = row ? sq_col_str(&cols) : STR_NONE, name = row ? sq_col_str(&cols) : STR_NONE;
+    TRY(row ? sq_cols_end(&cols) : 0);
+    if (!row || !str_eq(db, t->db) || !str_eq(name, t->name))
+        return ctx_fail(cx, E_NOTFOUND, RES_TABLE, t->name, "table %.*s.%.*s does not exist",
+                        STR(t->db), STR(t->name));
+    return 0;
+}
 
 static int tx_rename(struct conn *c, struct ctx *cx, void *p)
 {
     const struct rename_io *io = p;
     int64_t rid = 0, db = 0;
-    int there = SQL_I64(cx, c, SQL_IN_WAREHOUSE, &rid, AI(io->warehouse_id), AT(io->id));
+    int there = SQL_I64(cx, c, SQL_IN_WAREHOUSE, &rid, AI(io->warehouse_id), AT(io->t->id));
     TRY(there);
     if (!there)
-        return table_gone(cx, io->id);
+        return table_gone(cx, io->t->id);
+    TRY(still_named(c, cx, io->t));
     there = SQL_I64(cx, c, SQL_DB_NAMED, &db, AI(io->warehouse_id), AT(io->to_db));
     TRY(there);
     if (!there)
@@ -285,10 +307,10 @@ static int tx_rename(struct conn *c, struct ctx *cx, void *p)
     return sq_audit_write(c, cx, io->au);
 }
 
-int sq_table_rename(struct store *st, struct ctx *cx, str id, int64_t warehouse_id, str to_db,
-                    str to_name, int64_t now_ms, str by, const struct audit *au)
+int sq_table_rename(struct store *st, struct ctx *cx, const struct table_named *t,
+                    int64_t warehouse_id, str to_db, str to_name, int64_t now_ms, str by, const struct audit *au)
 {
-    struct rename_io io = {id, to_db, to_name, by, warehouse_id, now_ms, au};
+    struct rename_io io = {t, to_db, to_name, by, warehouse_id, now_ms, au};
     return sq_write(sqlite_of(st), cx, tx_rename, &io);
 }
 
@@ -333,7 +355,7 @@ int sq_table_alter(struct store *st, struct ctx *cx, str id, int64_t expect_sche
 /* --- drop ------------------------------------------------------------------------------------- */
 
 struct drop_io {
-    str id;
+    const struct table_named *t;
     int64_t now_ms;
     const struct audit *au;
     struct intent_row purge;
@@ -353,11 +375,11 @@ static int drop_find(struct conn *c, struct ctx *cx, struct drop_io *io, int64_t
                      str *ret_dir)
 {
     STMT q = NULL;
-    TRY(SQL_OPEN(cx, c, SQL_WHAT, &q, AT(io->id)));
+    TRY(SQL_OPEN(cx, c, SQL_WHAT, &q, AT(io->t->id)));
     int row = sq_step(cx, c, q);
     TRY(row);
     if (!row)
-        return table_gone(cx, io->id);
+        return table_gone(cx, io->t->id);
     struct cols cols = sq_cols(cx, q);
     *ret_rid = sq_col_i64(&cols);
     io->purge.warehouse_id = sq_col_i64(&cols);
@@ -370,7 +392,7 @@ static int drop_purge(struct conn *c, struct ctx *cx, struct drop_io *io, str di
     int64_t id = 0;
     STMT q = NULL;
     io->purge.kind = STR_LIT("purge");
-    io->purge.table_id = io->id;
+    io->purge.table_id = io->t->id;
     io->purge.created_ms = io->now_ms;
     TRY(sq_intent_of_dir(c, cx, &io->purge, dir, &id));
     TRY(SQL_OPEN(cx, c, SQL_PURGE, &q, AI(id)));
@@ -388,7 +410,8 @@ static int tx_drop(struct conn *c, struct ctx *cx, void *p)
     int64_t rid = 0;
     str dir;
     TRY(drop_find(c, cx, io, &rid, &dir));
-    TRY(SQL_RUN(cx, c, SQL_DROP_INTENTS, NULL, AT(io->id)));
+    TRY(still_named(c, cx, io->t));
+    TRY(SQL_RUN(cx, c, SQL_DROP_INTENTS, NULL, AT(io->t->id)));
     TRY(drop_purge(c, cx, io, dir));
     TRY(SQL_RUN(cx, c, SQL_GONE, NULL, AI(rid)));
     TRY(SQL_RUN(cx, c, SQL_DROP_BRANCHES, NULL, AI(rid)));
@@ -396,10 +419,10 @@ static int tx_drop(struct conn *c, struct ctx *cx, void *p)
     return sq_audit_write(c, cx, io->au);
 }
 
-int sq_table_drop(struct store *st, struct ctx *cx, str id, int64_t now_ms, const struct audit *au,
-                  struct intent_row *ret)
+int sq_table_drop(struct store *st, struct ctx *cx, const struct table_named *t, int64_t now_ms,
+                  const struct audit *au, struct intent_row *ret)
 {
-    struct drop_io io = {.id = id, .now_ms = now_ms, .au = au};
+    struct drop_io io = {.t = t, .now_ms = now_ms, .au = au};
     TRY(sq_write(sqlite_of(st), cx, tx_drop, &io));
     *ret = io.purge;
     return 0;

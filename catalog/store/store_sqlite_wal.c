@@ -6,7 +6,9 @@
  *
  * Under steady load that moment may never come: each PASSIVE run leaves what was committed while it
  * ran. When the WAL has reached twice the limit all the same, the thread therefore asks the writer
- * to fold that small rest between two groups, where nothing can be added.
+ * to fold that small rest between two groups, where nothing can be added. At HARD times the limit
+ * (the thread gets no time, or a reader stands still) the writer does it unasked, so that the WAL
+ * does not fill the disk.
  *
  * Failures are logged and tried again at the next occasion; the WAL holds everything meanwhile.
  *
@@ -15,9 +17,10 @@
 
 #include "proto/base/log.h"
 
-/* *ret_left: pages that are in the WAL alone. Answers whether SQLite could do what there was to do.
- */
-static bool fold(struct store_sqlite *s, sqlite3 *db, int mode, int *ret_log, int *ret_left)
+#define HARD 8
+
+/* *ret_pages: what the WAL holds. False: it could not be done now, or failed. */
+static bool fold(struct store_sqlite *s, sqlite3 *db, int mode, int64_t *ret_pages)
 {
     int in_log = 0, folded = 0;
     int sq = sqlite3_wal_checkpoint_v2(db, "main", mode, &in_log, &folded);
@@ -28,15 +31,14 @@ static bool fold(struct store_sqlite *s, sqlite3 *db, int mode, int *ret_log, in
     }
     if (sq == SQLITE_OK)
         s->counts.checkpoints++;
-    *ret_log = in_log > 0 ? in_log : 0;
-    *ret_left = in_log > folded ? in_log - folded : 0;
+    *ret_pages = in_log;
     return sq == SQLITE_OK;
 }
 
 static void fold_aside(struct store_sqlite *s)
 {
-    int in_log, left;
-    if (!fold(s, s->folder.db, SQLITE_CHECKPOINT_PASSIVE, &in_log, &left)) {
+    int64_t in_log;
+    if (!fold(s, s->folder.db, SQLITE_CHECKPOINT_PASSIVE, &in_log)) {
         s->fold_at_pages = s->wal_pages + s->checkpoint_pages;
         return;
     }
@@ -48,17 +50,18 @@ static void fold_aside(struct store_sqlite *s)
 
 void sq_wal_fold_between(struct store_sqlite *s)
 {
-    if (!s->fold_between)
+    if (!s->fold_between && s->wal_pages < s->hard_at_pages)
         return;
     s->fold_between = false;
-    int in_log, left;
-    IGNORE(fold(s, s->writer.db, SQLITE_CHECKPOINT_PASSIVE, &in_log, &left));
+    s->hard_at_pages = s->wal_pages + s->checkpoint_pages; /* not after each group if it fails */
+    int64_t in_log;
+    IGNORE(fold(s, s->writer.db, SQLITE_CHECKPOINT_PASSIVE, &in_log));
 }
 
 void sq_wal_fold_last(struct store_sqlite *s)
 {
-    int in_log, left;
-    IGNORE(fold(s, s->writer.db, SQLITE_CHECKPOINT_TRUNCATE, &in_log, &left));
+    int64_t in_log;
+    IGNORE(fold(s, s->writer.db, SQLITE_CHECKPOINT_TRUNCATE, &in_log));
 }
 
 /* After each commit, on the writer thread. */
@@ -67,8 +70,10 @@ static int on_commit(void *arg, sqlite3 *db, const char *name, int pages)
     struct store_sqlite *s = arg;
     (void)db;
     (void)name;
-    if (pages < s->wal_pages)
-        s->fold_at_pages = s->checkpoint_pages; /* it started over */
+    if (pages < s->wal_pages) { /* it started over */
+        s->fold_at_pages = s->checkpoint_pages;
+        s->hard_at_pages = HARD * s->checkpoint_pages;
+    }
     s->wal_pages = pages;
     if (pages >= s->fold_at_pages) {
         ASSERT(pthread_mutex_lock(&s->folder_mu) == 0);
@@ -82,6 +87,7 @@ static int on_commit(void *arg, sqlite3 *db, const char *name, int pages)
 void sq_wal_watch(struct store_sqlite *s)
 {
     s->fold_at_pages = s->checkpoint_pages;
+    s->hard_at_pages = HARD * s->checkpoint_pages;
     sqlite3_wal_hook(s->writer.db, on_commit, s); /* takes the place of the automatic checkpoint */
 }
 

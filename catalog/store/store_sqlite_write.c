@@ -14,15 +14,17 @@
  *     own: they may have looked at what a neighbour wrote and what is now undone.
  *  4. Nothing of an operation is touched after it was woken: it lives on its caller's stack.
  *
- * What a failed COMMIT means. BUSY and CONSTRAINT are found before a byte is written: undone, E_IO.
- * After any other code (IOERR_*, FULL, NOMEM, ...) SQLite has rolled back its memory, but the
- * frames with the commit mark may be in the WAL file already: a failed fsync, a full disk in the
- * padding behind them, no memory for the index after the fsync. As long as this process lives they
- * do not count; a recovery after a crash would take them for committed. So the writer settles it:
- * it commits one small change of its own, which goes over the first of those frames, and since
- * their checksums are a chain all behind it are void. If that works, the group certainly did not
- * happen (E_IO). If it fails too, only a later look at the file can tell: E_UNKNOWN. Any later
- * commit that works settles it as well.
+ * What a failed COMMIT means:
+ *  - BUSY, CONSTRAINT: found before a byte is written. Nothing happened: E_IO.
+ *  - FULL: a write to the WAL failed, and the frame with the commit mark is the last one written
+ *    (the default VFS pads nothing behind it: POWERSAFE_OVERWRITE). Nothing happened: E_IO.
+ *  - All others (IOERR_FSYNC and its like, NOMEM): SQLite has rolled back its memory, but the
+ *    frames may be in the WAL file with their commit mark, as after a failed fsync. While this
+ *    process lives they do not count; a recovery after a crash would take them for committed. So
+ *    the writer settles it: it commits one small change of its own, which goes over the first of
+ *    those frames, and since their checksums are a chain all behind it are void. If that works,
+ *    nothing happened (E_IO). If it fails too, only a later look at the file can tell: E_UNKNOWN.
+ *    Any later commit that works settles it as well.
  *
  * Threads: sq_write from any; the rest on the writer thread. The writer allocates in the arenas
  * and sets the error records of callers, which is safe because those sleep meanwhile. */
@@ -50,7 +52,7 @@ static const char SQL_ROLLBACK[] = "ROLLBACK";
 static const char SQL_SAVEPOINT[] = "SAVEPOINT op";
 static const char SQL_UNDO[] = "ROLLBACK TO op";
 static const char SQL_RELEASE[] = "RELEASE op";
-static const char SQL_TOUCH[] = "UPDATE alive SET at_ms = ?1";
+static const char SQL_TOUCH[] = "UPDATE alive SET n = n + 1, at_ms = ?1";
 
 static struct op *op_of(struct queue_node *n)
 {
@@ -71,8 +73,7 @@ static int op_run(struct store_sqlite *s, struct ctx *cx, struct op *op)
     ASSERT(op->rc <= 0);
     if (!in_tx(s))
         return ctx_fail(cx, E_IO, RES_NONE, STR_NONE,
-                        "nothing was done, because a change that "
-                        "shared the transaction failed: %s",
+                        "nothing was done: another change in the same transaction failed: %s",
                         op->cx->err.msg);
     if (op->rc < 0)
         TRY(SQL_RUN(cx, &s->writer, SQL_UNDO, NULL));
@@ -101,6 +102,12 @@ static bool settle(struct store_sqlite *s)
     return rc == 0;
 }
 
+/* See above: no frame with a commit mark was written. */
+static bool unmarked(int sq)
+{
+    return sq == SQLITE_BUSY || sq == SQLITE_CONSTRAINT || sq == SQLITE_FULL;
+}
+
 static int group_commit(struct store_sqlite *s, struct ctx *cx)
 {
     if (INJECT(STORE_COMMIT))
@@ -115,8 +122,7 @@ static int group_commit(struct store_sqlite *s, struct ctx *cx)
     sq_reset(&st);
     st = NULL;
     rollback(s, &(struct ctx){0});
-    bool unwritten = (sq & 0xff) == SQLITE_BUSY || (sq & 0xff) == SQLITE_CONSTRAINT;
-    if (unwritten || settle(s))
+    if (unmarked(sq & 0xff) || settle(s))
         return ctx_fail(cx, E_IO, RES_NONE, STR_NONE, "nothing was done: %s", cx->err.msg);
     return ctx_fail(cx, E_UNKNOWN, RES_NONE, STR_NONE,
                     "it is not known whether the change is stored: %s", cx->err.msg);
@@ -130,8 +136,7 @@ static int group_try(struct store_sqlite *s, struct ctx *cx, struct op *first)
     return group_commit(s, cx);
 }
 
-/* What an operation answers when its group failed: E_UNKNOWN only where it would have answered 0.
- */
+/* What an operation answers when its group failed: E_UNKNOWN only instead of 0. */
 static int op_group_failed(struct op *op, const struct err_rec *why)
 {
     int code = why->code == E_UNKNOWN && op->rc < 0 ? E_IO : why->code;

@@ -20,12 +20,20 @@ void ctx_init(struct ctx *cx, size_t arena_max_bytes);
 void ctx_done(struct ctx *cx);
 void ctx_reset_err(struct ctx *cx);
 
-/* Set the record and return the code, so that a caller writes `return ctx_fail(...)`. */
+/* Set the record and return the code, so that a caller writes `return ctx_fail(...)`. The macros end
+ * in the code itself, so that static checkers see which it is; it is evaluated twice. */
+static inline int ctx_code(int rc, int code)
+{
+    (void)rc;
+    return code;
+}
 int ctx_fail_at(struct ctx *cx, const char *file, int line, int code, enum res r, str name,
                 const char *fmt, ...) PRINTF(7, 8);
-#define ctx_fail(cx, code, r, name, ...) ctx_fail_at(cx, __FILE__, __LINE__, code, r, name, __VA_ARGS__)
+#define ctx_fail(cx, code, r, name, ...)                                                           \
+    ctx_code(ctx_fail_at(cx, __FILE__, __LINE__, code, r, name, __VA_ARGS__), (code))
 /* The system said no: keeps errno, appends its text. */
-#define ctx_fail_errno(cx, code, ...) ctx_fail_errno_at(cx, __FILE__, __LINE__, code, __VA_ARGS__)
+#define ctx_fail_errno(cx, code, ...)                                                              \
+    ctx_code(ctx_fail_errno_at(cx, __FILE__, __LINE__, code, __VA_ARGS__), (code))
 int ctx_fail_errno_at(struct ctx *cx, const char *file, int line, int code, const char *fmt, ...)
     PRINTF(5, 6);
 #define ctx_nomem(cx) ctx_fail(cx, E_NOMEM, RES_NONE, STR_NONE, "out of memory; try again with less")

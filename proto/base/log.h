@@ -17,7 +17,7 @@ bool log_level_parse(str s, enum log_level *ret);
 void log_set_fd(int fd); /* default 2 */
 
 /* Field values: the macro keeps types checked. Keys are literals. */
-enum log_kind { LOG_END, LOG_STR, LOG_INT };
+enum log_kind { LOG_END, LOG_STR, LOG_INT, LOG_SKIP /* only lends its comma */ };
 struct log_field {
     enum log_kind kind;
     const char *key;
@@ -33,11 +33,12 @@ void log_write(enum log_level lvl, const char *mod, const char *ev, const struct
     do {                                                                                           \
         if (log_on(lvl))                                                                           \
             log_write(lvl, mod, ev,                                                                \
-                      (const struct log_field[]){__VA_ARGS__ __VA_OPT__(, ){LOG_END, 0, {0}, 0}}); \
+                      &((const struct log_field[]){{LOG_SKIP, 0, {0}, 0}, ##__VA_ARGS__,           \
+                                                   {LOG_END, 0, {0}, 0}})[1]);                     \
     } while (0)
-#define log_debug(mod, ev, ...) LOG_AT(LOG_DEBUG, mod, ev, __VA_ARGS__)
-#define log_info(mod, ev, ...)  LOG_AT(LOG_INFO, mod, ev, __VA_ARGS__)
-#define log_warn(mod, ev, ...)  LOG_AT(LOG_WARN, mod, ev, __VA_ARGS__)
-#define log_error(mod, ev, ...) LOG_AT(LOG_ERROR, mod, ev, __VA_ARGS__)
+#define log_debug(mod, ev, ...) LOG_AT(LOG_DEBUG, mod, ev, ##__VA_ARGS__)
+#define log_info(mod, ev, ...)  LOG_AT(LOG_INFO, mod, ev, ##__VA_ARGS__)
+#define log_warn(mod, ev, ...)  LOG_AT(LOG_WARN, mod, ev, ##__VA_ARGS__)
+#define log_error(mod, ev, ...) LOG_AT(LOG_ERROR, mod, ev, ##__VA_ARGS__)
 
 #endif

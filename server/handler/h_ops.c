@@ -10,7 +10,8 @@
 #include "server/server.h"
 #include "server/version.h"
 
-extern const char latch_openapi_start[], latch_openapi_end[]; /* openapi.S */
+extern const char latch_openapi[]; /* openapi.S */
+extern const size_t latch_openapi_len;
 
 int h_healthz(struct request *rq)
 {
@@ -61,6 +62,6 @@ int h_metrics(struct request *rq)
 
 int h_openapi(struct request *rq)
 {
-    buf_add(&rq->res.body, latch_openapi_start, (size_t)(latch_openapi_end - latch_openapi_start));
+    buf_add(&rq->res.body, latch_openapi, latch_openapi_len);
     return STEP_DONE;
 }

@@ -91,7 +91,7 @@ int h_table_alter(struct request *rq)
 
 static int drop_turn(struct request *rq)
 {
-    return table_drop(&rq->cx, rq->state);
+    return table_drop(&rq->cx, rq->state, rq->params[1], rq->params[2]);
 }
 
 int h_table_drop(struct request *rq)

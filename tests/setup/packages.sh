@@ -32,7 +32,7 @@ shellcheck shellcheck"
 BENCH_SET="wrk wrk"
 COV_SET="gcovr gcovr"
 FUZZ_SET="clang clang
-libclang-rt-14-dev fuzzer"
+libclang-rt-dev fuzzer"
 
 die() {
     echo "packages.sh: $*" >&2

@@ -141,11 +141,13 @@ CREATE TABLE audit (
     PRIMARY KEY (at_ms, n)
 ) STRICT, WITHOUT ROWID;
 
--- One row that is written to see whether writing works.
+-- One row that is written to see whether writing works. `n` goes up each time: an UPDATE that changes
+-- no byte writes no page, and so would show nothing.
 CREATE TABLE alive (
     one   INTEGER PRIMARY KEY CHECK (one = 1),
+    n     INTEGER NOT NULL,
     at_ms INTEGER NOT NULL
 ) STRICT;
-INSERT INTO alive (one, at_ms) VALUES (1, 0);
+INSERT INTO alive (one, n, at_ms) VALUES (1, 0, 0);
 
 PRAGMA user_version = 1;

@@ -368,8 +368,12 @@ static void test_table_errors(struct env *e)
     assert_null(r.id.p);
 }
 
-#define RENAME(id, wh, db, name)                                                                   \
-    STORE(e->st, table_rename, &e->cx, S(id), (wh), S(db), S(name), 77, S("ren"), NULL)
+#define RENAME_AS(table_id, as_db, as_name, wh, to_db, to_name)                                    \
+    STORE(e->st, table_rename, &e->cx,                                                             \
+          (&(struct table_named){.id = S(table_id), .db = (as_db), .name = (as_name)}), (wh),      \
+          S(to_db), S(to_name), 77, S("ren"), NULL)
+#define RENAME(table_id, wh, to_db, to_name)                                                       \
+    RENAME_AS(table_id, STR_NONE, STR_NONE, wh, to_db, to_name)
 
 static void test_table_rename(struct env *e)
 {
@@ -440,6 +444,23 @@ static int begin(struct env *e, str table, int64_t epoch, int64_t head, int64_t 
     return STORE(e->st, intent_begin, &e->cx, &in, id, ret_epoch);
 }
 
+/* Who asked by a name that the table has no more, asked for another table. */
+static void test_table_named(struct env *e)
+{
+    str d = db_make(e, S("d"));
+    struct intent_row purge;
+    db_make(e, S("e"));
+    table_make(e, d, S("t"));
+    FAILS(e, E_NOTFOUND, RES_TABLE, "x", RENAME_AS("t", S("d"), S("x"), e->wh, "d", "y"));
+    FAILS(e, E_NOTFOUND, RES_TABLE, "t", RENAME_AS("t", S("e"), S("t"), e->wh, "d", "y"));
+    OK(e, RENAME_AS("t", S("d"), S("t"), e->wh, "d", "y"));
+    FAILS(e, E_NOTFOUND, RES_TABLE, "t", RENAME_AS("t", S("d"), S("t"), e->wh, "d", "z"));
+    struct table_named old = {S("t"), S("d"), S("t")}, now = {S("t"), S("d"), S("y")};
+    FAILS(e, E_NOTFOUND, RES_TABLE, "t",
+          STORE(e->st, table_drop, &e->cx, &old, T0, NULL, &purge));
+    OK(e, STORE(e->st, table_drop, &e->cx, &now, T0, NULL, &purge));
+}
+
 static void test_table_drop(struct env *e)
 {
     str db = db_make(e, S("d"));
@@ -451,7 +472,7 @@ static void test_table_drop(struct env *e)
     table_make(e, db, S("t"));
     commit(e, S("t"), 0, T0);
     OK(e, begin(e, S("t"), 0, 1, &id, &epoch));
-    OK(e, STORE(e->st, table_drop, &e->cx, S("t"), 88, NULL, &purge));
+    OK(e, STORE(e->st, table_drop, &e->cx, &(struct table_named){.id = S("t")}, 88, NULL, &purge));
     SAME(purge.kind, S("purge"));
     SAME(purge.table_id, S("t"));
     SAME(purge.branch, S(""));
@@ -465,7 +486,7 @@ static void test_table_drop(struct env *e)
     FAILS(e, E_NOTFOUND, RES_TABLE, "t", STORE(e->st, branch_get, &e->cx, S("t"), S("main"), &b));
     FAILS(e, E_NOTFOUND, RES_TABLE, "t", commit_rc(e, S("t"), 1, 1, T0));
     FAILS(e, E_NOTFOUND, RES_NONE, "", STORE(e->st, outcome_of, &e->cx, S("t"), S("main"), 1, &o));
-    FAILS(e, E_NOTFOUND, RES_TABLE, "t", STORE(e->st, table_drop, &e->cx, S("t"), 1, NULL, &purge));
+    FAILS(e, E_NOTFOUND, RES_TABLE, "t", STORE(e->st, table_drop, &e->cx, &(struct table_named){.id = S("t")}, 1, NULL, &purge));
     SAME(table_names(e, db, STR_NONE, STR_NONE, 9, STR_NONE), S(""));
     /* A new table of the same id and name knows nothing of the old one. */
     table_make(e, db, S("t"));
@@ -907,7 +928,7 @@ static void test_no_memory(struct env *e)
     TORTURE(e, STORE(e->st, branch_get, &e->cx, S("t"), S("main"), &b), true);
     commit(e, S("t"), 0, T0);
     OK(e, begin(e, S("t"), 0, 1, &intent, &epoch));
-    TORTURE(e, STORE(e->st, table_drop, &e->cx, S("t"), T0, &au, &purge),
+    TORTURE(e, STORE(e->st, table_drop, &e->cx, &(struct table_named){.id = S("t")}, T0, &au, &purge),
             table_there(e, S("t")) == 0 && open_intents(e) == 1);
     assert_int_equal(open_intents(e), 1);
     row.id = row.name = S("t2");
@@ -960,7 +981,7 @@ static const struct test tests[] = {
     TEST(test_list),           TEST(test_list_pages),   TEST(test_table_list_type),
     TEST(test_claim),          TEST(test_claim_intent), TEST(test_table_create),
     TEST(test_table_errors),   TEST(test_table_rename), TEST(test_table_alter),
-    TEST(test_table_drop),     TEST(test_db_drop),      TEST(test_commit_head),
+    TEST(test_table_drop),     TEST(test_table_named),     TEST(test_db_drop),      TEST(test_commit_head),
     TEST(test_commit_race),    TEST(test_outcomes),     TEST(test_outcome_again),
     TEST(test_intent),         TEST(test_intent_plain), TEST(test_rollback),
     TEST(test_prune),          TEST(test_audit),        TEST(test_no_memory),
