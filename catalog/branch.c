@@ -90,12 +90,35 @@ static int branch_load(struct ctx *cx, struct branch *br)
         return ctx_nomem(cx);
     }
     atomic_store(&br->epoch, row.epoch);
+    struct head *old = br->head;
     br->file = (struct file_id){row.head.file_ino, row.head.file_size, row.head.file_ctime_ns};
     pthread_mutex_lock(&br->mu);
     br->head = h; /* not settled yet: shown after the first catch-up */
     pthread_mutex_unlock(&br->mu);
+    head_unref(old);
     br->loaded = true;
     return sweep_temps(cx, br);
+}
+
+void branch_forget(struct branch *br)
+{
+    br->loaded = false;
+    branch_unsettle(br);
+    outcome_ring_forget(&br->recent, 0);
+    branch_forget_users(br);
+}
+
+/* What was begun comes first; until it is done there is nothing true to say. */
+static int finish_open(struct ctx *cx, struct branch *br)
+{
+    int rc = intent_finish(cx, br);
+    if (rc < 0) {
+        ctx_prefix(cx, "nothing was done: the %s of this table that is under way cannot go on",
+                   br->intent_kind);
+        return cx->err.code = E_BUSY;
+    }
+    COUNT(br->table->cat, intents_resumed);
+    return 0;
 }
 
 int branch_enter(struct ctx *cx, struct branch *br)
@@ -106,10 +129,8 @@ int branch_enter(struct ctx *cx, struct branch *br)
         TRY(branch_load(cx, br));
     if (br->pending)
         TRY(branch_record_pending(cx, br));
-    if (br->intent_id) {
-        TRY(intent_finish(cx, br));
-        COUNT(br->table->cat, intents_resumed);
-    }
+    if (br->intent_id)
+        TRY(finish_open(cx, br));
     TRY(branch_catch_up(cx, br));
     pthread_mutex_lock(&br->mu);
     br->settled = true;

@@ -19,6 +19,7 @@ struct catalog_opts {
     struct store *store;     /* owned by the caller, outlives the catalog */
     struct pool *strands;    /* runs the strands */
     struct pool *background; /* purges */
+    struct pool *syncs;      /* fsyncs side by side; NULL: one after another */
     size_t strand_max;       /* waiting changes a branch */
     size_t tables_max;       /* table handles kept in memory */
     enum commit_sync sync;
@@ -157,7 +158,8 @@ int commit_run(struct ctx *cx, struct commit *cm, bool *ret_success) WARN_UNUSED
 struct rollback_in { int64_t snapshot_id; str tag; int64_t from_snapshot; }; /* tag.p NULL: by id; from 0: no guard */
 int branch_rollback(struct ctx *cx, struct branch *br, const struct rollback_in *in) WARN_UNUSED; /* (strand) */
 int table_alter(struct ctx *cx, struct branch *br, const struct json *changes) WARN_UNUSED;        /* (strand of main) */
-int table_drop(struct ctx *cx, struct branch *br) WARN_UNUSED;                                     /* (strand of main) */
+/* Of the table that is still called db.name; db.p NULL: whatever its name is. (strand of main) */
+int table_drop(struct ctx *cx, struct branch *br, str db, str name) WARN_UNUSED;
 
 /* --- snapshots that are files (snapshots.c), (worker) ------------------------------------------------ */
 /* JSON texts of the snapshots below `below` (0: from the newest), newest first. */

@@ -22,6 +22,7 @@ struct warehouse {
     char *tenant, *name, *prefix, *root, *options;
     struct io *io;
     _Atomic int64_t space_at_ms, space_bytes; /* what statvfs said last, and when */
+    atomic_int names_changing; /* renames and drops that are under way: see table.c */
 };
 
 struct catalog {
@@ -60,6 +61,7 @@ struct table {
     struct warehouse *wh;
     atomic_int refs;      /* one is the catalog's while it is in the maps; one a queued strand turn */
     atomic_bool dead;     /* dropped */
+    atomic_bool schema_behind; /* there may be a schema file that the store does not know */
     char *id, *dir;       /* immutable */
     struct table_name *name; /* catalog.mu; the newest of a list of all it had */
     struct table *ring_next, *ring_prev; /* catalog.mu */
@@ -123,12 +125,15 @@ bool object_split(str object, str *ret_name, str *ret_branch); /* "t$branch_b" -
 int table_open(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db, str name, struct table **ret); /* E_NOTFOUND; a reference */
 int table_open_by_id(struct ctx *cx, struct catalog *c, struct warehouse *w, str id, struct table **ret);
 void table_unref(struct table *t);
+/* A change of names in the store goes between these two: until the second, names are asked of the
+ * store. names_changed forgets the name of the table `id`; STR_NONE: all names (nobody knows). */
+void names_change(struct warehouse *w);
+void names_changed(struct catalog *c, struct warehouse *w, str id);
 void table_forget_id(struct catalog *c, str id); /* dropped: dead, out of the maps */
 int schema_catch_up(struct ctx *cx, struct warehouse *w, struct table_row *row); /* adopt newer schema files */
 void table_names(struct table *t, str *ret_db, str *ret_name); /* as they are now; live as long as the handle */
 int table_branch(struct ctx *cx, struct table *t, str branch, struct branch **ret); /* borrowed from t */
 
-void table_renamed(struct catalog *c, const struct warehouse *w, str id, str db, str name);
 void branch_forget_users(struct branch *br);
 
 /* --- head.c --- */
@@ -146,12 +151,15 @@ int branch_enter(struct ctx *cx, struct branch *br) WARN_UNUSED;
 int branch_may_change(struct ctx *cx, struct branch *br) WARN_UNUSED; /* E_BUSY when forked */
 int branch_gone(struct ctx *cx, struct branch *br);                   /* the 404 of a dropped table */
 int branch_set_intent(struct branch *br, int64_t id, str kind, str args); /* E_NOMEM; id 0 clears */
+/* The store may hold something else than we do: the next turn reads the branch again. */
+void branch_forget(struct branch *br);
 str branch_object(struct ctx *cx, struct branch *br); /* "db.t" or "db.t$branch_b", for messages */
 
 /* --- catchup.c (strand; snapshot_load: any thread that may block) --- */
 int branch_catch_up(struct ctx *cx, struct branch *br) WARN_UNUSED;
 /* Reads snapshot-<id>; the struct points into cx's arena. E_NOTFOUND, E_CORRUPT. */
 int snapshot_load(struct ctx *cx, struct branch *br, int64_t id, struct snapshot *ret) WARN_UNUSED;
+void branch_file_seen(struct ctx *cx, struct branch *br, int64_t id); /* the head's file is snapshot-<id> as it is now */
 struct file_id file_id_of(const struct io_stat *st);
 bool file_id_eq(const struct file_id *a, const struct file_id *b);
 
@@ -160,7 +168,7 @@ struct commit_pending { /* a snapshot that is a file and not in the store yet */
     struct head *head;  /* a reference */
     int64_t expect_head_id;
     uint8_t key[OUTCOME_KEY_LEN];
-    bool needs_sync;    /* the directory may not be on disk */
+    bool unsure;        /* the file may not be on disk, or not be there at all; readers are not shown it */
     char *action, *tenant, *principal, *request_id, *detail;
 };
 struct commit_pending *pending_new(struct ctx *cx, const char *action, const struct snapshot *s,

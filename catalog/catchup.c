@@ -35,6 +35,20 @@ static int snapshot_stat(struct ctx *cx, struct branch *br, int64_t id, struct i
     return path.p ? io_stat(t->wh->io, cx, path, ret) : ctx_nomem(cx);
 }
 
+/* What cannot be a snapshot: no JSON, too large, a folder, a link. Trying again does not help. */
+static bool unreadable(int rc)
+{
+    return rc == E_CORRUPT || rc == E_TOOBIG || rc == E_INVAL || rc == E_UNSUPPORTED;
+}
+
+void branch_file_seen(struct ctx *cx, struct branch *br, int64_t id)
+{
+    struct io_stat st = {0};
+    if (snapshot_stat(cx, br, id, &st) < 0)
+        ctx_reset_err(cx); /* an identity that fits nothing: the next turn reads the file */
+    br->file = file_id_of(&st);
+}
+
 int snapshot_load(struct ctx *cx, struct branch *br, int64_t id, struct snapshot *ret)
 {
     struct table *t = br->table;
@@ -43,9 +57,10 @@ int snapshot_load(struct ctx *cx, struct branch *br, int64_t id, struct snapshot
     str path = layout_snapshot(&cx->arena, str_of(t->dir), str_of(br->name), id);
     if (!path.p)
         return ctx_nomem(cx);
-    TRY(io_read(t->wh->io, cx, path, t->cat->o.snapshot_max_bytes, &b));
-    int rc = snapshot_decode_file(cx, buf_str(&b), path, &s);
-    if (rc == E_UNSUPPORTED) /* a version of a later Paimon: unreadable is unreadable */
+    int rc = io_read(t->wh->io, cx, path, t->cat->o.snapshot_max_bytes, &b);
+    if (rc == 0)
+        rc = snapshot_decode_file(cx, buf_str(&b), path, &s);
+    if (unreadable(rc)) /* E_UNSUPPORTED too: the version of a later Paimon */
         return cx->err.code = E_CORRUPT;
     TRY(rc);
     if (s.id != id)
@@ -66,20 +81,22 @@ static void fork_found(struct ctx *cx, struct branch *br, int64_t id, const char
     ctx_reset_err(cx);
 }
 
-static bool schema_known(struct ctx *cx, struct branch *br, int64_t schema_id)
+static int schema_known(struct ctx *cx, struct branch *br, int64_t schema_id, bool *ret)
 {
     struct table *t = br->table;
     struct io_stat st;
     str path = layout_schema(&cx->arena, str_of(t->dir), str_of(br->name), schema_id);
-    bool there = path.p && io_stat(t->wh->io, cx, path, &st) == 0;
+    int rc = path.p ? io_stat(t->wh->io, cx, path, &st) : ctx_nomem(cx);
+    *ret = rc == 0;
+    if (rc != E_NOTFOUND)
+        return rc;
     ctx_reset_err(cx);
-    return there;
+    return 0;
 }
 
-/* NULL: it does. Else what is wrong. */
-static const char *continues(struct ctx *cx, struct branch *br, const struct snapshot *s)
+/* NULL: it does, as far as the two snapshots tell. Else what is wrong. */
+static const char *continues(const struct head *h, const struct snapshot *s)
 {
-    const struct head *h = br->head;
     int64_t total;
     if (__builtin_add_overflow(h ? h->total_records : 0, s->delta_record_count, &total) ||
         total != s->total_record_count)
@@ -89,35 +106,62 @@ static const char *continues(struct ctx *cx, struct branch *br, const struct sna
               str_eq(s->delta_manifest_list, h->delta_list)))
         return "was written by somebody else and names the head's own manifest lists; move the "
                "file away";
-    if (!schema_known(cx, br, s->schema_id))
-        return "was written by somebody else and names a schema that does not exist; move the file "
-               "away, or put the schema file there";
     return NULL;
 }
 
-/* The head becomes what the file says: recorded first, then shown. */
+/* The head becomes what the file says: made durable (its writer may have died before that), shown,
+ * recorded. 1: did; 0: the file is gone by now. */
 static int take(struct ctx *cx, struct branch *br, const struct snapshot *s,
                 const struct totals *tot, const char *action, const struct io_stat *st)
 {
+    struct table *t = br->table;
+    str path = layout_snapshot(&cx->arena, str_of(t->dir), str_of(br->name), s->id);
+    if (!path.p)
+        return ctx_nomem(cx);
+    int rc = io_sync(t->wh->io, cx, &path, 1);
+    if (rc == E_NOTFOUND) {
+        ctx_reset_err(cx);
+        return 0;
+    }
+    TRY(rc);
     struct commit_pending *p = pending_new(cx, action, s, tot, br->head ? br->head->id : 0);
     if (!p)
         return ctx_nomem(cx);
-    p->needs_sync = true; /* whoever made the file may not have */
     br->file = file_id_of(st);
     branch_publish(br, head_ref(p->head));
-    return branch_record(cx, br, p);
+    TRY(branch_record(cx, br, p));
+    return 1;
 }
 
-/* The file of the head is another than the one recorded. */
+static int unreadable_found(struct ctx *cx, struct branch *br, int64_t id)
+{
+    fork_found(cx, br, id, "cannot be read as a snapshot; move the file away");
+    return 0;
+}
+
+static int head_gone(struct ctx *cx, struct branch *br)
+{
+    fork_found(cx, br, br->head->id, "is the head and its file is gone; put the file back");
+    return 0;
+}
+
+static int head_damaged(struct ctx *cx, struct branch *br)
+{
+    fork_found(cx, br, br->head->id, "is the head and was damaged; put the file back");
+    return 0;
+}
+
+/* The file of the head is another than the one recorded. What was answered to the commit that wrote
+ * the old one is forgotten. */
 static int head_changed(struct ctx *cx, struct branch *br, const struct io_stat *st)
 {
     struct head *h = br->head;
     struct snapshot s;
     int rc = snapshot_load(cx, br, h->id, &s);
-    if (rc == E_CORRUPT) {
-        fork_found(cx, br, h->id, "is the head and was damaged; put the file back");
-        return 0;
-    }
+    if (rc == E_NOTFOUND)
+        return head_gone(cx, br);
+    if (rc == E_CORRUPT)
+        return head_damaged(cx, br);
     TRY(rc);
     if (str_eq(s.raw, h->json)) { /* touched, copied, restored: the same */
         br->file = file_id_of(st);
@@ -126,6 +170,7 @@ static int head_changed(struct ctx *cx, struct branch *br, const struct io_stat 
     COUNT(br->table->cat, head_changed);
     log_warn("catalog", "head.changed", LS("table", branch_object(cx, br)), LI("snapshot", h->id),
              LS("uuid", s.uuid), LS("uuid_before", h->uuid));
+    outcome_ring_forget(&br->recent, h->id - 1);
     return take(cx, br, &s, &totals_unknown, "snapshot.believe", st);
 }
 
@@ -135,11 +180,10 @@ static int head_check(struct ctx *cx, struct branch *br)
     if (!br->head)
         return 0;
     int rc = snapshot_stat(cx, br, br->head->id, &st);
-    if (rc == E_NOTFOUND) {
-        fork_found(cx, br, br->head->id,
-                   "is the head and its file is gone; put the file back");
-        return 0;
-    }
+    if (rc == E_NOTFOUND)
+        return head_gone(cx, br);
+    if (unreadable(rc))
+        return head_damaged(cx, br);
     TRY(rc);
     struct file_id f = file_id_of(&st);
     return file_id_eq(&f, &br->file) ? 0 : head_changed(cx, br, &st);
@@ -152,23 +196,28 @@ static int adopt_next(struct ctx *cx, struct branch *br)
     struct io_stat st;
     struct snapshot s;
     int rc = snapshot_stat(cx, br, id, &st);
+    if (rc == 0)
+        rc = snapshot_load(cx, br, id, &s);
     if (rc == E_NOTFOUND) {
         ctx_reset_err(cx);
         return 0;
     }
+    if (unreadable(rc))
+        return unreadable_found(cx, br, id);
     TRY(rc);
-    rc = snapshot_load(cx, br, id, &s);
-    if (rc == E_CORRUPT) {
-        fork_found(cx, br, id, "cannot be read as a snapshot; move the file away");
-        return 0;
-    }
-    TRY(rc);
-    const char *why = continues(cx, br, &s);
+    bool known;
+    TRY(schema_known(cx, br, s.schema_id, &known));
+    const char *why = continues(br->head, &s);
+    if (!why && !known)
+        why = "was written by somebody else and names a schema that does not exist; move the file "
+              "away, or put the schema file there";
     if (why) {
         fork_found(cx, br, id, why);
         return 0;
     }
-    TRY(take(cx, br, &s, &totals_unknown, "snapshot.adopt", &st));
+    int taken = take(cx, br, &s, &totals_unknown, "snapshot.adopt", &st);
+    if (taken <= 0)
+        return taken;
     COUNT(br->table->cat, adopted);
     log_info("catalog", "snapshot.adopted", LS("table", branch_object(cx, br)), LI("snapshot", id),
              LS("uuid", s.uuid));
@@ -187,7 +236,9 @@ int branch_catch_up(struct ctx *cx, struct branch *br)
     }
     if (rc < 0) {
         br->forked = was;
-        return rc;
+        /* What is unknown is whether somebody else's snapshot is recorded; the caller's request has
+         * done nothing. */
+        return rc == E_UNKNOWN ? (cx->err.code = E_BUSY) : rc;
     }
     if (br->forked != was)
         log_warn("catalog", was ? "branch.whole" : "branch.forked",

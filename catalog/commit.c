@@ -25,7 +25,8 @@
 #include "proto/base/log.h"
 #include "proto/base/mem.h"
 
-#define NEED_MAX 2 /* the third time it gathers where it is: on its turn */
+#define NEED_MAX  2 /* the third time it gathers where it is: on its turn */
+#define USERS_MAX 100000
 
 /* What a step on the strand says besides a negative error. */
 enum say { GO_ON = 0, ANSWERED = 1, NEED_MORE = 2 };
@@ -34,6 +35,7 @@ struct evidence {
     int64_t epoch, seq; /* of the branch, before we looked */
     bool looked;        /* for an earlier outcome */
     bool known;         /* there is one: success */
+    bool file_looked;   /* into the file of its number, if the head was that far */
     bool gathered;      /* the checks below were made */
     str missing;        /* a file it names that is not there; p == NULL: none */
     bool schema_known;
@@ -56,6 +58,12 @@ int commit_new(struct ctx *cx, struct branch *br, const struct commit_in *in, st
     cm->br = br;
     cm->in = *in;
     TRY(snapshot_decode(cx, in->snapshot, "snapshot", &cm->snap));
+    size_t max = br->table->cat->o.snapshot_max_bytes;
+    if (cm->snap.raw.len > max) /* we could not read it again */
+        return ctx_fail(cx, E_TOOBIG, RES_NONE, STR_NONE,
+                        "the snapshot has %zu bytes and snapshot.max-size allows %zu; nothing was "
+                        "done, keep its properties short",
+                        cm->snap.raw.len, max);
     TRY(outcome_key(cx, &cm->snap, cm->key));
     *ret = cm;
     return 0;
@@ -86,6 +94,7 @@ static int look_back(struct ctx *cx, struct commit *cm)
     cm->ev.known = rc == 0;
     ctx_reset_err(cx);
     cm->ev.looked = true;
+    cm->ev.file_looked = false;
     return 0;
 }
 
@@ -93,7 +102,10 @@ static int look_back(struct ctx *cx, struct commit *cm)
 static int look_into_file(struct ctx *cx, struct commit *cm, const struct head *h)
 {
     struct snapshot there;
-    if (cm->ev.known || !h || cm->snap.id > h->id)
+    if (cm->ev.known || !h)
+        return 0;
+    cm->ev.file_looked = true;
+    if (cm->snap.id > h->id)
         return 0;
     int rc = snapshot_load(cx, cm->br, cm->snap.id, &there);
     if (rc == 0)
@@ -212,7 +224,11 @@ static enum say replayed(const struct commit *cm)
     if (!ev->looked || ev->epoch != atomic_load(&br->epoch) ||
         !outcome_ring_covers(&br->recent, ev->seq))
         return NEED_MORE;
-    return ev->known ? ANSWERED : GO_ON;
+    if (ev->known)
+        return ANSWERED;
+    /* The branch was not loaded when we looked: its files may know more than the store. */
+    bool old = br->head && cm->snap.id <= br->head->id;
+    return old && !ev->file_looked ? NEED_MORE : GO_ON;
 }
 
 /* A null base says nothing about which snapshot N it was made on. After a rollback there are two of
@@ -225,6 +241,8 @@ static int user_is_new(struct ctx *cx, struct commit *cm, bool *ret)
     if (cm->in.base_uuid.p || !br->head || atomic_load(&br->epoch) == 0 ||
         map_get(&br->users, user))
         return 0;
+    if (br->users.live >= USERS_MAX) /* each is sent back once more, which is no harm */
+        branch_forget_users(br);
     char *own = mem_dup(user.p ? user.p : "", user.len);
     if (!own || map_put(&br->users, str_n(own, user.len), own) < 0) {
         mem_free(own);
@@ -271,11 +289,25 @@ static struct totals totals_after(const struct head *h, const struct stat_delta 
 /* What became of snapshot-N: another's; made by us now; ours by an earlier try, and adopted now. */
 enum made { LOST = 0, CREATED = 1, ADOPTED = 2 };
 
-/* The name was taken between catch-up and link: catch up again, then see whether that was us. */
-static int somebody_was_first(struct ctx *cx, struct commit *cm)
+/* The name was taken between catch-up and link: catch up again, then see whether that was us. By
+ * this very text (NFS may tell so of our own link) it is CREATED, with its statistics. */
+static int somebody_was_first(struct ctx *cx, struct commit *cm, str path)
 {
-    TRY(branch_catch_up(cx, cm->br));
-    return outcome_ring_find(&cm->br->recent, cm->key) ? ADOPTED : LOST;
+    struct branch *br = cm->br;
+    struct snapshot there;
+    int rc = snapshot_load(cx, br, cm->snap.id, &there);
+    if (rc == 0 && str_eq(cm->snap.raw, there.raw)) {
+        rc = io_sync(br->table->wh->io, cx, &path, 1);
+        return rc < 0 ? (cx->err.code = E_UNKNOWN) : CREATED;
+    }
+    if (rc < 0 && rc != E_CORRUPT && rc != E_NOTFOUND) /* whose it is cannot be told */
+        return cx->err.code = E_UNKNOWN;
+    bool same = rc == 0 && snapshot_same(&cm->snap, &there);
+    ctx_reset_err(cx);
+    rc = branch_catch_up(cx, br);
+    if (rc < 0)
+        return same ? (cx->err.code = E_UNKNOWN) : rc;
+    return outcome_ring_find(&br->recent, cm->key) ? ADOPTED : LOST;
 }
 
 /* 5. An enum made, or an error; E_UNKNOWN: the file may be there. */
@@ -289,12 +321,11 @@ static int create(struct ctx *cx, struct commit *cm)
 
     if (!path.p)
         return ctx_nomem(cx);
-    if (t->cat->o.sync != SYNC_OFF) {
-        TRY(names_new(cx, cm, br->head, &nm));
-        TRY(io_sync(t->wh->io, cx, nm.paths, nm.n));
-    }
-    TRY(io_put_if_absent(t->wh->io, cx, path, cm->snap.raw, &put));
-    return put == IO_PUT_CREATED ? CREATED : somebody_was_first(cx, cm);
+    TRY(names_new(cx, cm, br->head, &nm));
+    if (t->cat->o.sync == SYNC_OFF)
+        nm.n = 0;
+    TRY(io_put_after(t->wh->io, cx, nm.paths, nm.n, path, cm->snap.raw, &put));
+    return put == IO_PUT_CREATED ? CREATED : somebody_was_first(cx, cm, path);
 }
 
 /* A file or directory that was there a moment ago: the table was dropped, or somebody cleans. */
@@ -311,13 +342,39 @@ static int create_checked(struct ctx *cx, struct commit *cm)
     return cx->err.code = E_CONFLICT;
 }
 
-static void file_seen(struct ctx *cx, struct branch *br, int64_t id)
+static int perhaps(struct ctx *cx, struct commit *cm)
 {
-    struct io_stat st = {0};
-    str path = layout_snapshot(&cx->arena, str_of(br->table->dir), str_of(br->name), id);
-    if (!path.p || io_stat(br->table->wh->io, cx, path, &st) < 0)
-        ctx_reset_err(cx); /* an identity that fits nothing: the next turn reads the file */
-    br->file = file_id_of(&st);
+    after_create_failed(cx, cm->br);
+    ctx_prefix(cx, "snapshot %lld may be committed, read the latest snapshot to find out",
+               (long long)cm->snap.id);
+    return cx->err.code = E_UNKNOWN;
+}
+
+/* 6 and 7, once the file is there. */
+static int make_known(struct ctx *cx, struct commit *cm, struct commit_pending *p)
+{
+    struct branch *br = cm->br;
+    IGNORE(INJECT(COMMIT_CREATED));
+    branch_file_seen(cx, br, cm->snap.id);
+    branch_publish(br, head_ref(p->head));
+    int rc = branch_record(cx, br, p);
+    if (rc == E_NOTFOUND) /* the table was dropped: there is nothing left to commit to */
+        return rc;
+    if (rc < 0)
+        return perhaps(cx, cm);
+    IGNORE(INJECT(COMMIT_RECORDED));
+    branch_hint(cx, br);
+    IGNORE(INJECT(COMMIT_HINTED));
+    return 0;
+}
+
+/* The disk said no a moment ago, or that it does not know: the next turn looks. */
+static int make_unsure(struct ctx *cx, struct commit *cm, struct commit_pending *p)
+{
+    p->unsure = true;
+    cm->br->pending = p;
+    branch_unsettle(cm->br);
+    return perhaps(cx, cm);
 }
 
 /* 5, 6 and 7. */
@@ -330,31 +387,16 @@ static int make(struct ctx *cx, struct commit *cm, bool *ret_success)
     if (!p)
         return ctx_nomem(cx);
     int rc = create_checked(cx, cm);
-    if (rc != CREATED && rc != E_UNKNOWN) {
-        pending_free(p);
-        *ret_success = rc == ADOPTED;
-        return rc < 0 ? rc : 0;
+    if (rc == CREATED) {
+        TRY(make_known(cx, cm, p));
+        *ret_success = true;
+        return 0;
     }
-    p->needs_sync = rc == E_UNKNOWN;
-    IGNORE(INJECT(COMMIT_CREATED));
-    file_seen(cx, br, cm->snap.id);
-    branch_publish(br, head_ref(p->head));
-    if (rc == E_UNKNOWN)
-        br->pending = p; /* the disk said no a moment ago: the next turn tries */
-    else
-        rc = branch_record(cx, br, p);
-    if (rc == E_NOTFOUND)
-        return rc;
-    if (rc < 0) {
-        after_create_failed(cx, br);
-        ctx_prefix(cx, "snapshot %lld may be committed, read the latest snapshot to find out",
-                   (long long)cm->snap.id);
-        return cx->err.code = E_UNKNOWN;
-    }
-    IGNORE(INJECT(COMMIT_RECORDED));
-    branch_hint(cx, br);
-    IGNORE(INJECT(COMMIT_HINTED));
-    *ret_success = true;
+    if (rc == E_UNKNOWN && !br->pending)
+        return make_unsure(cx, cm, p);
+    pending_free(p);
+    TRY(rc);
+    *ret_success = rc == ADOPTED;
     return 0;
 }
 

@@ -182,10 +182,13 @@ int cat_db_drop(struct ctx *cx, struct catalog *c, const struct warehouse *w, st
 
     TRY(STORE(c->o.store, db_get, cx, w->id, name, &row));
     audit_fill(cx, &au, "database.drop", w, name, STR_NONE);
-    TRY(STORE(c->o.store, db_drop, cx, row.id, clock_wall_ms(), &au, &purges, &n));
-    for (size_t i = 0; i < n; i++) {
+    names_change((struct warehouse *)w);
+    int rc = STORE(c->o.store, db_drop, cx, row.id, clock_wall_ms(), &au, &purges, &n);
+    for (size_t i = 0; rc == 0 && i < n; i++)
         table_forget_id(c, purges[i].table_id);
+    names_changed(c, (struct warehouse *)w, STR_NONE); /* all: on an error nobody knows which */
+    TRY(rc);
+    for (size_t i = 0; i < n; i++)
         IGNORE(purge_post(c, &purges[i])); /* what cannot be queued is resumed at the next start */
-    }
     return 0;
 }

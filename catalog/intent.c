@@ -72,6 +72,9 @@ int intents_resume(struct ctx *cx, struct catalog *c)
                  LS("table_id", rows[i].table_id), LI("intent", rows[i].id));
         if (str_eqz(rows[i].kind, "rollback"))
             resume_branch(cx, c, &rows[i]);
+        else if (!str_eqz(rows[i].kind, "create") && !str_eqz(rows[i].kind, "purge"))
+            log_warn("catalog", "intent.waits", LI("intent", rows[i].id),
+                     LZ("next", "this version does not know it"));
         else if (purge_post(c, &rows[i]) < 0)
             log_warn("catalog", "intent.waits", LI("intent", rows[i].id),
                      LZ("next", "tried again at the next start"));

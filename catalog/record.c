@@ -2,7 +2,10 @@
  *
  * Between the creation of a snapshot and its record the branch has a `pending`: the head in memory is
  * the new one already (readers see it: it is durable), and no change is taken until the record is
- * made. If the process dies, catch-up finds the file and makes the same record. */
+ * made. If the process dies, catch-up finds the file and makes the same record.
+ *
+ * A pending is `unsure` when the disk could not say whether the file is there for good. Then the head
+ * in memory is still the old one, readers wait for the next turn, and that looks first. */
 #include "catalog/catalog_int.h"
 
 #include <unistd.h>
@@ -15,6 +18,8 @@
 
 #define EXIT_AFTER_CREATE 74
 #define AFTER_CREATE_WINDOW_MS 60000
+#define BUSY_TRIES             100
+#define BUSY_WAIT_US           20000
 
 void pending_free(struct commit_pending *p)
 {
@@ -99,13 +104,34 @@ static int record_write(struct ctx *cx, struct branch *br, struct commit_pending
     return STORE(br->table->cat->o.store, commit_record, cx, &in);
 }
 
-static int dir_sync(struct ctx *cx, struct branch *br, struct commit_pending *p)
+/* Is the file of an unsure pending there? Then it is made durable. */
+static int look(struct ctx *cx, struct branch *br, const struct commit_pending *p, bool *ret)
 {
     struct table *t = br->table;
+    struct snapshot there;
     str path = layout_snapshot(&cx->arena, str_of(t->dir), str_of(br->name), p->head->id);
-    TRY(io_sync(t->wh->io, cx, &path, 1));
-    p->needs_sync = false;
+    int rc = path.p ? snapshot_load(cx, br, p->head->id, &there) : ctx_nomem(cx);
+    bool ours = rc == 0 && str_eq(there.raw, p->head->json);
+    if (ours)
+        rc = io_sync(t->wh->io, cx, &path, 1);
+    *ret = ours && rc == 0;
+    if (rc < 0 && rc != E_NOTFOUND && rc != E_CORRUPT)
+        return rc;
+    ctx_reset_err(cx); /* nothing there, or another one: catch-up's to judge */
     return 0;
+}
+
+/* The store's queue may be full for a moment; now that the file is there, it is worth waiting. */
+static int record_patiently(struct ctx *cx, struct branch *br, struct commit_pending *p,
+                            struct outcome *o)
+{
+    int rc = record_write(cx, br, p, o);
+    for (int i = 0; rc == E_BUSY && i < BUSY_TRIES; i++) {
+        ctx_reset_err(cx);
+        usleep(BUSY_WAIT_US);
+        rc = record_write(cx, br, p, o);
+    }
+    return rc;
 }
 
 /* The head was not what we expected: because an earlier try of this very record went through after
@@ -128,9 +154,7 @@ int branch_record(struct ctx *cx, struct branch *br, struct commit_pending *p)
     struct outcome o;
     ASSERT(!br->pending || br->pending == p);
     br->pending = p;
-    if (p->needs_sync)
-        TRY(dir_sync(cx, br, p));
-    int rc = record_write(cx, br, p, &o);
+    int rc = record_patiently(cx, br, p, &o);
     if (rc == E_RACE)
         rc = record_there(cx, br, p);
     if (rc == E_NOTFOUND) { /* dropped meanwhile: there is nothing to record it in */
@@ -146,9 +170,28 @@ int branch_record(struct ctx *cx, struct branch *br, struct commit_pending *p)
     return 0;
 }
 
+/* Ends the doubt: the pending is gone, or its head is the branch's. */
+static int settle(struct ctx *cx, struct branch *br)
+{
+    struct commit_pending *p = br->pending;
+    bool there;
+    TRY(look(cx, br, p, &there));
+    p->unsure = false;
+    if (there) {
+        branch_file_seen(cx, br, p->head->id);
+        branch_publish(br, head_ref(p->head));
+    } else {
+        br->pending = NULL;
+        pending_free(p);
+    }
+    return 0;
+}
+
 int branch_record_pending(struct ctx *cx, struct branch *br)
 {
-    int rc = branch_record(cx, br, br->pending);
+    int rc = br->pending->unsure ? settle(cx, br) : 0;
+    if (rc == 0 && br->pending)
+        rc = branch_record(cx, br, br->pending);
     if (rc == 0 || rc == E_NOTFOUND)
         return rc;
     after_create_failed(cx, br);

@@ -43,22 +43,48 @@ static int no_snapshot(struct ctx *cx, int64_t id)
                     (long long)id);
 }
 
-static int target_find(struct ctx *cx, struct branch *br, const struct rollback_in *in,
-                       struct snapshot *ret)
+/* What is rolled back to. Its `raw` is the text that its file has, or will have. */
+struct target {
+    struct snapshot snap;
+    bool restored; /* the file had expired and comes back from a tag */
+};
+
+/* A tag is a snapshot with members of its own, which the file of the snapshot does not have. */
+static int target_of_tag(struct ctx *cx, const struct snapshot *tag, struct target *ret)
 {
+    CLEANUP(buf_done) struct buf b = {0};
+    struct json_out o;
+    json_out_init(&o, &b);
+    snapshot_encode(&o, tag);
+    struct target t = {.snap = *tag, .restored = true};
+    t.snap.raw = buf_fail(&b) ? STR_NONE : str_dup(&cx->arena, buf_str(&b));
+    if (!t.snap.raw.p)
+        return ctx_nomem(cx);
+    *ret = t;
+    return 0;
+}
+
+static int target_find(struct ctx *cx, struct branch *br, const struct rollback_in *in,
+                       struct target *ret)
+{
+    struct snapshot tag, file;
     if (in->tag.p)
-        TRY(tag_snapshot(cx, br, in->tag, ret));
-    int64_t id = in->tag.p ? ret->id : in->snapshot_id;
-    if (!br->head || id > br->head->id)
+        TRY(tag_snapshot(cx, br, in->tag, &tag));
+    int64_t id = in->tag.p ? tag.id : in->snapshot_id;
+    if (id < 1 || !br->head || id > br->head->id)
         return no_snapshot(cx, id);
-    struct snapshot file;
     int rc = snapshot_load(cx, br, id, &file);
     if (rc == E_NOTFOUND) {
         ctx_reset_err(cx);
-        return in->tag.p ? 0 : no_snapshot(cx, id); /* a tag outlives its snapshot's file */
+        return in->tag.p ? target_of_tag(cx, &tag, ret) : no_snapshot(cx, id);
     }
     TRY(rc);
-    *ret = file; /* of a tag: the file has no tag members */
+    if (in->tag.p && !snapshot_same(&file, &tag))
+        return ctx_fail(cx, E_CONFLICT, RES_TAG, in->tag,
+                        "tag '%.*s' is of a snapshot %lld that was rolled back, the table has "
+                        "another one of that number; roll back by id, or delete the tag",
+                        STR(in->tag), (long long)id);
+    *ret = (struct target){.snap = file};
     return 0;
 }
 
@@ -146,9 +172,10 @@ static int delete_tags(struct ctx *cx, struct branch *br, int64_t target)
 {
     struct table *t = br->table;
     str dir = str_of(t->dir), b = str_of(br->name);
+    str folder = layout_tag_dir(&cx->arena, dir, b);
     struct io_entry *e;
     size_t n;
-    int rc = io_list(t->wh->io, cx, layout_tag_dir(&cx->arena, dir, b), &e, &n);
+    int rc = folder.p ? io_list(t->wh->io, cx, folder, &e, &n) : ctx_nomem(cx);
     if (rc == E_NOTFOUND) {
         ctx_reset_err(cx);
         return 0;
@@ -160,11 +187,12 @@ static int delete_tags(struct ctx *cx, struct branch *br, int64_t target)
         if (!layout_tag_name(e[i].name, &tag))
             continue;
         rc = tag_snapshot(cx, br, tag, &s);
-        if (rc == E_NOTFOUND || rc == E_CORRUPT || rc == E_UNSUPPORTED) { /* not ours to judge */
+        if (rc == E_NOMEM || rc == E_IO || rc == E_BUSY)
+            return rc;
+        if (rc < 0) { /* no tag, whatever it is: not ours to judge */
             ctx_reset_err(cx);
             continue;
         }
-        TRY(rc);
         if (s.id > target)
             TRY(del_quiet(cx, br, layout_tag(&cx->arena, dir, b, tag)));
     }
@@ -195,22 +223,23 @@ static int deletions_sync(struct ctx *cx, struct branch *br)
     return 0;
 }
 
-static int files(struct ctx *cx, struct branch *br, const struct snapshot *target)
+static int files(struct ctx *cx, struct branch *br, const struct target *to)
 {
     struct table *t = br->table;
     str dir = str_of(t->dir), b = str_of(br->name);
+    int64_t id = to->snap.id;
     enum io_put_result put;
-    str path = layout_snapshot(&cx->arena, dir, b, target->id);
+    str path = layout_snapshot(&cx->arena, dir, b, id);
     if (!path.p)
         return ctx_nomem(cx);
-    TRY(io_put_if_absent(t->wh->io, cx, path, target->raw, &put));
-    if (put == IO_PUT_CREATED) /* it had expired: it is the earliest now */
-        TRY(hint_write(cx, br, layout_earliest(&cx->arena, dir, b), target->id));
-    TRY(hint_write(cx, br, layout_latest(&cx->arena, dir, b), target->id));
+    TRY(io_put_if_absent(t->wh->io, cx, path, to->snap.raw, &put));
+    if (put == IO_PUT_CREATED || to->restored) /* it had expired: it is the earliest now */
+        TRY(hint_write(cx, br, layout_earliest(&cx->arena, dir, b), id));
+    TRY(hint_write(cx, br, layout_latest(&cx->arena, dir, b), id));
     IGNORE(INJECT(ROLLBACK_HINTED));
-    TRY(delete_snapshots(cx, br, target->id));
-    TRY(delete_changelogs(cx, br, target->id));
-    TRY(delete_tags(cx, br, target->id));
+    TRY(delete_snapshots(cx, br, id));
+    TRY(delete_changelogs(cx, br, id));
+    TRY(delete_tags(cx, br, id));
     TRY(deletions_sync(cx, br));
     IGNORE(INJECT(ROLLBACK_FILES));
     return 0;
@@ -257,8 +286,9 @@ static int apply(struct ctx *cx, struct branch *br, const struct snapshot *targe
     table_names(br->table, &db, &name);
     audit_fill(cx, &in.audit, "rollback.done", br->table->wh, db, name);
     int rc = STORE(br->table->cat->o.store, rollback_finish, cx, &in);
-    if (rc < 0) {
+    if (rc < 0) { /* done or not: the store knows */
         head_unref(h);
+        branch_forget(br);
         return rc;
     }
     IGNORE(branch_set_intent(br, 0, STR_NONE, STR_NONE));
@@ -274,20 +304,21 @@ static int apply(struct ctx *cx, struct branch *br, const struct snapshot *targe
 int rollback_finish(struct ctx *cx, struct branch *br)
 {
     const struct json *args, *snap;
-    struct snapshot target;
+    struct target to = {0};
     str text = str_dup(&cx->arena, str_of(br->intent_args));
     if (!text.p)
         return ctx_nomem(cx);
     TRY(json_parse(cx, text, "rollback intent", &args));
     TRY(json_want_obj(cx, args, "", "snapshot", &snap));
-    TRY(snapshot_decode(cx, snap, "snapshot", &target));
-    TRY(files(cx, br, &target));
-    return apply(cx, br, &target);
+    TRY(json_opt_bool(cx, args, "", "restored", false, &to.restored));
+    TRY(snapshot_decode(cx, snap, "snapshot", &to.snap));
+    TRY(files(cx, br, &to));
+    return apply(cx, br, &to.snap);
 }
 
 /* --- (1) -------------------------------------------------------------------------------------------- */
 
-static int intent_write(struct ctx *cx, struct branch *br, const struct snapshot *target)
+static int intent_write(struct ctx *cx, struct branch *br, const struct target *to)
 {
     CLEANUP(buf_done) struct buf args = {0};
     struct json_out o;
@@ -296,8 +327,8 @@ static int intent_write(struct ctx *cx, struct branch *br, const struct snapshot
 
     json_out_init(&o, &args);
     json_obj(&o);
-    json_key(&o, "snapshot");
-    snapshot_encode(&o, target); /* a tag's own members stay out */
+    json_kraw(&o, "snapshot", to->snap.raw);
+    json_kbool(&o, "restored", to->restored);
     json_end(&o);
     if (buf_fail(&args))
         return ctx_nomem(cx);
@@ -319,8 +350,8 @@ static int intent_write(struct ctx *cx, struct branch *br, const struct snapshot
     int rc = STORE(br->table->cat->o.store, intent_begin, cx, &in, &id, &epoch);
     if (rc < 0) { /* stored or not: load the branch again and see */
         IGNORE(branch_set_intent(br, 0, STR_NONE, STR_NONE));
-        br->loaded = false;
-        return rc;
+        branch_forget(br);
+        return rc == E_RACE ? (cx->err.code = E_BUSY) : rc; /* somebody else is at it */
     }
     br->intent_id = id;
     atomic_store(&br->epoch, epoch);
@@ -330,7 +361,7 @@ static int intent_write(struct ctx *cx, struct branch *br, const struct snapshot
 
 int branch_rollback(struct ctx *cx, struct branch *br, const struct rollback_in *in)
 {
-    struct snapshot target;
+    struct target to = {0};
     TRY(ctx_check_deadline(cx));
     TRY(branch_enter(cx, br));
     TRY(branch_may_change(cx, br));
@@ -338,10 +369,10 @@ int branch_rollback(struct ctx *cx, struct branch *br, const struct rollback_in 
     if (in->from_snapshot != 0 && in->from_snapshot != latest)
         return ctx_fail(cx, E_CONFLICT, RES_NONE, STR_NONE, "Latest snapshot %lld is not %lld",
                         (long long)latest, (long long)in->from_snapshot);
-    TRY(target_find(cx, br, in, &target));
-    if (target.id == latest) /* nothing above it, nothing to do */
+    TRY(target_find(cx, br, in, &to));
+    if (to.snap.id == latest) /* nothing above it, nothing to do */
         return 0;
-    TRY(intent_write(cx, br, &target));
+    TRY(intent_write(cx, br, &to));
     int rc = rollback_finish(cx, br);
     if (rc < 0) {
         ctx_prefix(cx, "the rollback is begun and will be finished at the next request");

@@ -2,9 +2,12 @@
  *
  * Invariants
  *  - by_id is the truth: no two handles of one id ever exist, since a branch's strand lives in one.
- *  - A loader reads ddl_seq, then the store, and inserts only if ddl_seq is unchanged. Whoever
- *    changes a name commits to the store first, then, under mu, moves ddl_seq and the maps. So a
- *    stale row is never inserted after the change, and what was inserted before is moved by it.
+ *  - by_name is a shortcut past the store. A loader reads ddl_seq, then the store, and inserts only
+ *    if ddl_seq is unchanged. Whoever changes a name marks the warehouse (names_changing: by_name is
+ *    not asked), commits to the store, then, under mu, moves ddl_seq and takes the table's name out.
+ *    So a stale row is never inserted after the change, what was inserted before goes with it, and
+ *    a name that was given up is never found once somebody else may have taken it. The new name
+ *    comes with the next load: two renames may reach mu in another order than the store.
  *  - refs: one for the maps, one for each borrower, one while a turn of a strand is queued.
  *  - The handles form a ring; eviction walks it (second chance) and takes only what nobody holds. */
 #include "catalog/catalog_int.h"
@@ -12,8 +15,12 @@
 #include "manifest/layout.h"
 #include "proto/base/assert.h"
 #include "proto/base/clock.h"
+#include "proto/base/log.h"
 #include "proto/base/mem.h"
 #include "proto/base/path.h"
+
+#define EVICT_MAX   4  /* for one that comes in */
+#define EVICT_STEPS 64 /* of the hand */
 
 size_t table_key(char out[TABLE_KEY_MAX], const struct warehouse *w, str db, str name)
 {
@@ -178,11 +185,17 @@ static void ring_del(struct catalog *c, struct table *t)
     t->ring_next->ring_prev = t->ring_prev;
 }
 
-/* Out of the maps; the caller, who holds mu for writing, drops the maps' reference afterwards. */
-static void maps_del(struct catalog *c, struct table *t)
+/* The name leads to the handle no more. mu is held for writing. */
+static void name_forget(struct catalog *c, struct table *t)
 {
     if (map_get(&c->by_name, t->name->key) == t)
         map_del(&c->by_name, t->name->key);
+}
+
+/* Out of the maps; the caller, who holds mu for writing, drops the maps' reference afterwards. */
+static void maps_del(struct catalog *c, struct table *t)
+{
+    name_forget(c, t);
     map_del(&c->by_id, str_of(t->id));
     ring_del(c, t);
     c->n_tables--;
@@ -214,7 +227,7 @@ static bool evictable(struct table *t)
 
 static struct table *evict_one(struct catalog *c)
 {
-    for (int steps = 0; c->clock_hand && steps < 64; steps++) {
+    for (int steps = 0; c->clock_hand && steps < EVICT_STEPS; steps++) {
         struct table *t = c->clock_hand;
         c->clock_hand = t->ring_next;
         if (atomic_exchange(&t->used_ms, 0) != 0 || !evictable(t))
@@ -232,7 +245,8 @@ static struct table *table_find(struct catalog *c, const struct warehouse *w, st
     char key[TABLE_KEY_MAX];
     size_t n = table_key(key, w, db, name);
     pthread_rwlock_rdlock(&c->mu);
-    struct table *t = n ? map_get(&c->by_name, str_n(key, n)) : NULL;
+    bool sure = n && atomic_load(&w->names_changing) == 0;
+    struct table *t = sure ? map_get(&c->by_name, str_n(key, n)) : NULL;
     if (t) {
         atomic_fetch_add(&t->refs, 1);
         atomic_store_explicit(&t->used_ms, 1, memory_order_relaxed);
@@ -241,19 +255,27 @@ static struct table *table_find(struct catalog *c, const struct warehouse *w, st
     return t;
 }
 
-/* Gives the handle another name. mu is held for writing. Takes tn over. */
+/* Gives the handle the name that a loader read. mu is held for writing. Takes tn over. */
 static void name_move(struct catalog *c, struct table *t, struct table_name *tn)
 {
-    if (str_eq(t->name->key, tn->key) && map_get(&c->by_name, tn->key) == t) {
+    if (str_eq(t->name->key, tn->key)) {
         mem_free(tn);
-        return;
+    } else {
+        name_forget(c, t);
+        tn->older = t->name;
+        t->name = tn;
     }
-    if (map_get(&c->by_name, t->name->key) == t)
-        map_del(&c->by_name, t->name->key);
-    tn->older = t->name;
-    t->name = tn;
     /* On no memory the handle is found by id only; the next load of the name tries again. */
-    IGNORE(map_put(&c->by_name, tn->key, t));
+    IGNORE(map_put(&c->by_name, t->name->key, t));
+}
+
+/* More than one at a time: handles that were all held once must not stay for ever. */
+static size_t evict(struct catalog *c, struct table *ret[EVICT_MAX])
+{
+    size_t n = 0;
+    while (n < EVICT_MAX && c->n_tables > c->o.tables_max && (ret[n] = evict_one(c)))
+        n++;
+    return n;
 }
 
 enum insert { INSERTED, RETRY, NO_MEMORY };
@@ -262,7 +284,8 @@ enum insert { INSERTED, RETRY, NO_MEMORY };
  * reference for the caller. */
 static enum insert table_insert(struct catalog *c, uint64_t seq, struct table **t)
 {
-    struct table *fresh = *t, *evicted = NULL;
+    struct table *fresh = *t, *evicted[EVICT_MAX];
+    size_t n_evicted = 0;
     pthread_rwlock_wrlock(&c->mu);
     enum insert res = c->ddl_seq == seq ? INSERTED : RETRY;
     struct table *there = map_get(&c->by_id, str_of(fresh->id));
@@ -277,15 +300,15 @@ static enum insert table_insert(struct catalog *c, uint64_t seq, struct table **
         *t = there ? there : fresh;
         atomic_fetch_add(&(*t)->refs, 1);
         atomic_store(&(*t)->used_ms, 1);
-        if (c->n_tables > c->o.tables_max)
-            evicted = evict_one(c);
+        n_evicted = evict(c, evicted);
     }
     pthread_rwlock_unlock(&c->mu);
     if (there || res != INSERTED)
         table_unref(fresh);
     else
         COUNT(c, tables_loaded);
-    table_unref(evicted);
+    for (size_t i = 0; i < n_evicted; i++)
+        table_unref(evicted[i]);
     return res;
 }
 
@@ -297,6 +320,18 @@ static uint64_t ddl_seq(struct catalog *c)
     return seq;
 }
 
+/* A schema file that cannot be read keeps nobody from reading the table. */
+static int schema_load(struct ctx *cx, struct warehouse *w, struct table_row *row)
+{
+    int rc = schema_catch_up(cx, w, row);
+    if (rc != E_CORRUPT && rc != E_UNSUPPORTED && rc != E_TOOBIG && rc != E_INVAL)
+        return rc;
+    log_warn("catalog", "schema.unreadable", LS("db", row->db_name), LS("table", row->name),
+             LZ("err", cx->err.msg));
+    ctx_reset_err(cx);
+    return 0;
+}
+
 static int table_load(struct ctx *cx, struct catalog *c, struct warehouse *w, str db, str name,
                       str id, struct table **ret)
 {
@@ -305,7 +340,7 @@ static int table_load(struct ctx *cx, struct catalog *c, struct warehouse *w, st
         uint64_t seq = ddl_seq(c);
         TRY(id.len ? STORE(c->o.store, table_by_id, cx, w->id, id, &row)
                    : STORE(c->o.store, table_get, cx, w->id, db, name, &row));
-        TRY(schema_catch_up(cx, w, &row));
+        TRY(schema_load(cx, w, &row));
         struct table *t = table_new(c, w, &row);
         enum insert res = t ? table_insert(c, seq, &t) : NO_MEMORY;
         if (res == NO_MEMORY)
@@ -353,18 +388,21 @@ void table_names(struct table *t, str *ret_db, str *ret_name)
     pthread_rwlock_unlock(&t->cat->mu);
 }
 
-void table_renamed(struct catalog *c, const struct warehouse *w, str id, str db, str name)
+void names_change(struct warehouse *w)
 {
-    struct table_name *tn = name_new(w, db, name);
+    atomic_fetch_add(&w->names_changing, 1);
+}
+
+void names_changed(struct catalog *c, struct warehouse *w, str id)
+{
     pthread_rwlock_wrlock(&c->mu);
     c->ddl_seq++;
-    struct table *t = map_get(&c->by_id, id);
-    if (t && tn)
-        name_move(c, t, tn);
-    else if (t && map_get(&c->by_name, t->name->key) == t) /* no memory: the old name must go */
-        map_del(&c->by_name, t->name->key);
-    if (!t)
-        mem_free(tn);
+    struct table *t = id.p ? map_get(&c->by_id, id) : NULL;
+    if (t)
+        name_forget(c, t);
+    if (!id.p)
+        map_done(&c->by_name);
+    atomic_fetch_sub(&w->names_changing, 1);
     pthread_rwlock_unlock(&c->mu);
 }
 

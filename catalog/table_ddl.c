@@ -2,9 +2,11 @@
  *
  * Create: (1) store: a directory that no table ever had, with a "create" intent; (2) directories and
  * schema-0, durable; (3) store: the row, the intent gone. What fails after (1) is purged, now or at
- * the next start, and the name was never taken.
+ * the next start, and the name was never taken. A directory that is there already is somebody
+ * else's (a file-system catalog's table): another one is chosen, and it is never deleted.
  * Alter: a schema file is a commit point like a snapshot: create schema-N if absent, then the row.
- * Newer files than the row are adopted before anything is decided (schema_catch_up).
+ * Newer files than the row are adopted before anything is decided (schema_catch_up). When the row
+ * fails after the file, the answer is "unknown" and the next reader adopts the file.
  * Drop: (1) store: row gone, "purge" intent; (2) the directory, in the background. */
 #include "catalog/catalog_int.h"
 
@@ -20,6 +22,7 @@
 #include "proto/json/json.h"
 
 #define SCHEMA_FILE_MAX ((size_t)64 << 20)
+#define RANDOM_DIGITS   8
 
 /* --- what both create and alter write ---------------------------------------------------------------- */
 
@@ -55,6 +58,16 @@ static str type_of(const struct schema *s)
     return type.len ? type : STR_LIT("table");
 }
 
+/* The one check for the name of a table: a '$' in it would never be found again. */
+static int table_name_check(struct ctx *cx, str name)
+{
+    TRY(path_component(cx, name, "table name"));
+    if (str_find(name, '$') >= 0)
+        return ctx_fail(cx, E_INVAL, RES_TABLE, name,
+                        "a table name has no '$': it marks branches and system tables");
+    return 0;
+}
+
 /* --- create ------------------------------------------------------------------------------------------- */
 
 static int schema_accept(struct ctx *cx, const struct json *j, struct schema *s)
@@ -73,11 +86,15 @@ static int schema_accept(struct ctx *cx, const struct json *j, struct schema *s)
     return schema_check_table(cx, s);
 }
 
-static int dir_base(struct ctx *cx, const struct db_row *db, str name, str *ret)
+static int dir_base(struct ctx *cx, const struct db_row *db, str name, bool random, str *ret)
 {
     CLEANUP(buf_done) struct buf b = {0};
+    char hex[RANDOM_DIGITS + 1];
     buf_addf(&b, "%.*s/", STR(db->dir));
     path_dir_name(&b, name);
+    rand_hex(hex, RANDOM_DIGITS);
+    if (random)
+        buf_addf(&b, "-%s", hex);
     str s = buf_fail(&b) ? STR_NONE : str_dup(&cx->arena, buf_str(&b));
     if (!s.p)
         return ctx_nomem(cx);
@@ -85,7 +102,50 @@ static int dir_base(struct ctx *cx, const struct db_row *db, str name, str *ret)
     return 0;
 }
 
-static int files_make(struct ctx *cx, struct warehouse *w, str dir, const struct table_schema *ts)
+static int dir_there(struct ctx *cx, struct warehouse *w, str dir, bool *ret)
+{
+    struct io_stat st;
+    int rc = io_stat(w->io, cx, dir, &st);
+    *ret = rc != E_NOTFOUND;
+    if (rc == E_NOTFOUND || rc == E_CORRUPT || rc == E_INVAL) { /* a pipe, a link: it is taken */
+        ctx_reset_err(cx);
+        rc = 0;
+    }
+    return rc;
+}
+
+/* (1). Looks before the claim, so that a crash right after it leaves no claim on what is somebody
+ * else's, and after it, since the store may choose another name than `base`. */
+static int dir_claim(struct ctx *cx, struct warehouse *w, const struct db_row *db, str name,
+                     str *ret_dir, int64_t *ret_intent)
+{
+    struct store *st = w->cat->o.store;
+    bool there = false;
+    for (int attempt = 0; attempt < 3; attempt++) {
+        str base, dir;
+        int64_t intent;
+        TRY(dir_base(cx, db, name, /* random= */ there, &base));
+        TRY(dir_there(cx, w, base, &there));
+        if (there)
+            continue;
+        TRY(STORE(st, table_claim, cx, w->id, base, clock_wall_ms(), &dir, &intent));
+        TRY(dir_there(cx, w, dir, &there));
+        if (!there) {
+            *ret_dir = dir;
+            *ret_intent = intent;
+            return 0;
+        }
+        TRY(STORE(st, intent_finish, cx, intent));
+    }
+    return ctx_fail(cx, E_IO, RES_TABLE, name,
+                    "every directory that would do for table %.*s exists already; look into %.*s "
+                    "of the warehouse",
+                    STR(name), STR(db->dir));
+}
+
+/* ret_foreign: somebody else made a table there, so it is not ours to delete. */
+static int files_make(struct ctx *cx, struct warehouse *w, str dir, const struct table_schema *ts,
+                      bool *ret_foreign)
 {
     enum io_put_result put;
     str sub[] = {layout_schema_dir(&cx->arena, dir, STR_NONE),
@@ -95,13 +155,23 @@ static int files_make(struct ctx *cx, struct warehouse *w, str dir, const struct
         TRY(sub[i].p ? io_mkdirs(w->io, cx, sub[i]) : ctx_nomem(cx));
     IGNORE(INJECT(CREATE_DIRS));
     TRY(schema_put(cx, w, dir, ts, &put));
-    if (put != IO_PUT_CREATED)
+    *ret_foreign = put != IO_PUT_CREATED;
+    if (*ret_foreign)
         return ctx_fail(cx, E_IO, RES_TABLE, STR_NONE,
                         "the new directory %.*s has a schema already; somebody else writes into "
                         "this warehouse",
                         STR(dir));
     IGNORE(INJECT(CREATE_SCHEMA));
     return 0;
+}
+
+/* (2) failed. Nothing was made that anybody could find, so the answer is never "it exists", "there
+ * is no database" or "unknown". */
+static int files_failed(struct ctx *cx, int rc)
+{
+    if (rc == E_EXISTS || rc == E_NOTFOUND || rc == E_UNKNOWN)
+        return cx->err.code = E_IO;
+    return rc;
 }
 
 /* What was made for a table that will not be: gone in the background; cx keeps the first error. */
@@ -113,9 +183,20 @@ static void create_undo(struct catalog *c, struct warehouse *w, int64_t intent, 
     json_obj(&o);
     json_kstr(&o, "dir", dir);
     json_end(&o);
-    struct intent_row row = {.id = intent, .warehouse_id = w->id, .args_json = buf_str(&args)};
+    struct intent_row row = {.id = intent,
+                             .kind = STR_LIT("create"),
+                             .warehouse_id = w->id,
+                             .args_json = buf_str(&args)};
     if (!buf_fail(&args))
         IGNORE(purge_post(c, &row)); /* else at the next start */
+}
+
+/* The directory is left to whoever owns it; cx keeps the first error. */
+static void claim_give_up(struct ctx *cx, struct catalog *c, int64_t intent)
+{
+    struct err_rec first = cx->err;
+    IGNORE(STORE(c->o.store, intent_finish, cx, intent)); /* else at the next start */
+    cx->err = first;
 }
 
 static int row_make(struct ctx *cx, struct catalog *c, const struct warehouse *w,
@@ -161,25 +242,24 @@ int cat_table_create(struct ctx *cx, struct catalog *c, const struct warehouse *
     struct warehouse *ww = (struct warehouse *)w;
     struct db_row dbr;
     struct schema s;
-    str base, dir;
-    int64_t intent;
+    str dir;
+    int64_t intent = 0;
+    bool foreign = false;
 
-    TRY(path_component(cx, name, "table name"));
+    TRY(table_name_check(cx, name));
     TRY(STORE(c->o.store, db_get, cx, w->id, db, &dbr));
     TRY(name_free(cx, c, w, db, name));
     TRY(schema_accept(cx, schema, &s));
     TRY(warehouse_space(cx, ww));
-    TRY(dir_base(cx, &dbr, name, &base));
-    TRY(STORE(c->o.store, table_claim, cx, w->id, base, clock_wall_ms(), &dir, &intent));
+    TRY(dir_claim(cx, ww, &dbr, name, &dir, &intent));
     struct table_schema ts = schema_first(&s, clock_wall_ms());
-    int rc = files_make(cx, ww, dir, &ts);
-    if (rc == 0)
-        rc = row_make(cx, c, w, &dbr, name, dir, &s, intent);
-    if (rc < 0) {
-        if (rc != E_UNKNOWN)
-            create_undo(c, ww, intent, dir);
-        return rc;
-    }
+    int rc = files_make(cx, ww, dir, &ts, &foreign);
+    rc = rc < 0 ? files_failed(cx, rc) : row_make(cx, c, w, &dbr, name, dir, &s, intent);
+    if (foreign)
+        claim_give_up(cx, c, intent);
+    else if (rc < 0 && rc != E_UNKNOWN) /* the row may be there: the next start knows */
+        create_undo(c, ww, intent, dir);
+    TRY(rc);
     IGNORE(INJECT(CREATE_RECORDED));
     log_info("catalog", "table.created", LS("db", db), LS("table", name), LS("dir", dir));
     return 0;
@@ -197,14 +277,27 @@ static int info_fill(struct ctx *cx, const struct warehouse *w, const struct tab
     return ret->path.p ? 0 : ctx_nomem(cx);
 }
 
-/* Opening the handle first adopts schema files that a crash left without their row. */
+/* Opening the handle adopts schema files that a crash left without their row; an alter whose row
+ * failed leaves word in the handle. */
+static int row_read(struct ctx *cx, struct table *t, struct table_row *ret)
+{
+    TRY(STORE(t->cat->o.store, table_by_id, cx, t->wh->id, str_of(t->id), ret));
+    if (atomic_exchange(&t->schema_behind, false)) {
+        int rc = schema_catch_up(cx, t->wh, ret);
+        if (rc < 0)
+            atomic_store(&t->schema_behind, true);
+        return rc;
+    }
+    return 0;
+}
+
 int cat_table_get(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db, str object,
                   struct table_info *ret)
 {
     struct branch *br;
     struct table_row row;
     TRY(cat_branch_open(cx, c, w, db, object, &br));
-    int rc = STORE(c->o.store, table_by_id, cx, w->id, str_of(br->table->id), &row);
+    int rc = row_read(cx, br->table, &row);
     if (rc == E_NOTFOUND) {
         ctx_reset_err(cx);
         rc = branch_gone(cx, br);
@@ -220,7 +313,7 @@ int cat_table_by_id(struct ctx *cx, struct catalog *c, const struct warehouse *w
     struct table *t;
     struct table_row row;
     TRY(table_open_by_id(cx, c, (struct warehouse *)w, id, &t));
-    int rc = t->wh == w ? STORE(c->o.store, table_by_id, cx, w->id, id, &row)
+    int rc = t->wh == w ? row_read(cx, t, &row)
                         : ctx_fail(cx, E_NOTFOUND, RES_TABLE, id,
                                    "no table has the id '%.*s' here", STR(id));
     table_unref(t);
@@ -261,19 +354,19 @@ int cat_table_list(struct ctx *cx, struct catalog *c, const struct warehouse *w,
 int cat_table_rename(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db, str name,
                      str to_db, str to_name)
 {
+    struct warehouse *ww = (struct warehouse *)w;
     struct table_row row;
     struct audit au;
-    TRY(path_component(cx, to_name, "table name"));
-    if (str_find(to_name, '$') >= 0)
-        return ctx_fail(cx, E_INVAL, RES_TABLE, to_name,
-                        "a table name has no '$': it marks branches and system tables");
+    TRY(table_name_check(cx, to_name));
     TRY(STORE(c->o.store, table_get, cx, w->id, db, name, &row));
     audit_fill(cx, &au, "table.rename", w, db, name);
     au.detail = to_name;
-    TRY(STORE(c->o.store, table_rename, cx, row.id, w->id, to_db, to_name, clock_wall_ms(),
-              cx->principal, &au));
-    table_renamed(c, w, row.id, to_db, to_name);
-    return 0;
+    names_change(ww);
+    struct table_named named = {row.id, db, name};
+    int rc = STORE(c->o.store, table_rename, cx, &named, w->id, to_db, to_name, clock_wall_ms(),
+                   cx->principal, &au);
+    names_changed(c, ww, row.id);
+    return rc;
 }
 
 /* --- alter ------------------------------------------------------------------------------------------------ */
@@ -291,7 +384,17 @@ static int schema_read(struct ctx *cx, struct warehouse *w, str dir, int64_t id,
     }
     TRY(rc);
     TRY(schema_decode_file(cx, buf_str(&b), path, ret));
+    if (ret->id != id)
+        return ctx_fail(cx, E_CORRUPT, RES_NONE, STR_NONE, "%.*s holds schema %lld", STR(path),
+                        (long long)ret->id);
     return 1;
+}
+
+/* Whoever made the file may have died before it was on disk. */
+static int schema_sync(struct ctx *cx, struct warehouse *w, str dir, int64_t id)
+{
+    str path = layout_schema(&cx->arena, dir, STR_LIT("main"), id);
+    return path.p ? io_sync(w->io, cx, &path, 1) : ctx_nomem(cx);
 }
 
 int schema_catch_up(struct ctx *cx, struct warehouse *w, struct table_row *row)
@@ -303,16 +406,49 @@ int schema_catch_up(struct ctx *cx, struct warehouse *w, struct table_row *row)
         int rc = schema_read(cx, w, row->dir, row->schema_id + 1, &ts);
         if (rc <= 0)
             return rc;
+        TRY(schema_sync(cx, w, row->dir, ts.id));
         TRY(schema_text(cx, &ts.schema, &text));
         audit_fill(cx, &au, "schema.adopt", w, row->db_name, row->name);
         rc = STORE(w->cat->o.store, table_alter, cx, row->id, row->schema_id, row->schema_id + 1,
                    text, type_of(&ts.schema), clock_wall_ms(), STR_LIT("latch"), &au);
-        if (rc < 0 && rc != E_RACE)
-            return rc;
+        if (rc < 0 && rc != E_RACE) /* of the caller's own request nothing is unknown */
+            return rc == E_UNKNOWN ? (cx->err.code = E_BUSY) : rc;
         ctx_reset_err(cx);
         TRY(STORE(w->cat->o.store, table_by_id, cx, w->id, row->id, row));
         log_info("catalog", "schema.adopted", LS("table", row->name), LI("schema", row->schema_id));
     }
+}
+
+/* schema-<id> may be there without its row: whoever reads the table next looks. */
+static int alter_unsure(struct ctx *cx, struct branch *br, int64_t id)
+{
+    atomic_store(&br->table->schema_behind, true);
+    ctx_prefix(cx, "schema %lld may be in force, read the table again to find out", (long long)id);
+    return cx->err.code = E_UNKNOWN;
+}
+
+/* The row of a schema whose file is there. */
+static int alter_record(struct ctx *cx, struct branch *br, const struct table_row *row,
+                        const struct table_schema *ts, str text)
+{
+    struct table *t = br->table;
+    struct store *st = t->cat->o.store;
+    struct audit au;
+    struct table_row now;
+    audit_fill(cx, &au, "table.alter", t->wh, row->db_name, row->name);
+    int rc = STORE(st, table_alter, cx, row->id, row->schema_id, ts->id, text, type_of(&ts->schema),
+                   ts->time_millis, cx->principal, &au);
+    if (rc == E_RACE) { /* somebody who loaded the table found the file first */
+        ctx_reset_err(cx);
+        rc = STORE(st, table_by_id, cx, t->wh->id, row->id, &now);
+        if (rc == 0 && now.schema_id < ts->id)
+            rc = ctx_fail(cx, E_INTERNAL, RES_TABLE, row->name, "the store has an older schema");
+    }
+    if (rc == E_NOTFOUND) { /* dropped meanwhile */
+        ctx_reset_err(cx);
+        return branch_gone(cx, br);
+    }
+    return rc < 0 ? alter_unsure(cx, br, ts->id) : 0;
 }
 
 static int alter_once(struct ctx *cx, struct branch *br, const struct json *changes, bool *ret_done)
@@ -321,7 +457,6 @@ static int alter_once(struct ctx *cx, struct branch *br, const struct json *chan
     struct store *st = t->cat->o.store;
     struct table_row row;
     struct table_schema ts;
-    struct audit au;
     enum io_put_result put;
     str text;
 
@@ -338,14 +473,15 @@ static int alter_once(struct ctx *cx, struct branch *br, const struct json *chan
     ts.id = row.schema_id + 1;
     ts.time_millis = clock_wall_ms();
     TRY(schema_text(cx, &ts.schema, &text));
-    TRY(schema_put(cx, t->wh, row.dir, &ts, &put));
+    rc = schema_put(cx, t->wh, row.dir, &ts, &put);
+    if (rc == E_UNKNOWN)
+        return alter_unsure(cx, br, ts.id);
+    TRY(rc);
     *ret_done = put == IO_PUT_CREATED;
     if (!*ret_done) /* somebody else's file: adopt it and apply the changes to it */
         return 0;
     IGNORE(INJECT(ALTER_SCHEMA));
-    audit_fill(cx, &au, "table.alter", t->wh, row.db_name, row.name);
-    return STORE(st, table_alter, cx, row.id, row.schema_id, ts.id, text, type_of(&ts.schema),
-                 ts.time_millis, cx->principal, &au);
+    return alter_record(cx, br, &row, &ts, text);
 }
 
 int table_alter(struct ctx *cx, struct branch *br, const struct json *changes)
@@ -365,7 +501,7 @@ int table_alter(struct ctx *cx, struct branch *br, const struct json *changes)
 
 /* --- drop --------------------------------------------------------------------------------------------------- */
 
-int table_drop(struct ctx *cx, struct branch *br)
+int table_drop(struct ctx *cx, struct branch *br, str as_db, str as_name)
 {
     struct table *t = br->table;
     struct audit au;
@@ -377,13 +513,17 @@ int table_drop(struct ctx *cx, struct branch *br)
         return branch_gone(cx, br);
     table_names(t, &db, &name);
     audit_fill(cx, &au, "table.drop", t->wh, db, name);
-    int rc = STORE(t->cat->o.store, table_drop, cx, str_of(t->id), clock_wall_ms(), &au, &purge);
-    if (rc == E_NOTFOUND) {
+    names_change(t->wh);
+    struct table_named named = {str_of(t->id), as_db, as_name};
+    int rc = STORE(t->cat->o.store, table_drop, cx, &named, clock_wall_ms(), &au, &purge);
+    if (rc == 0)
+        table_forget_id(t->cat, str_of(t->id));
+    names_changed(t->cat, t->wh, str_of(t->id));
+    if (rc == E_NOTFOUND && !as_db.p) {
         ctx_reset_err(cx);
         return branch_gone(cx, br);
     }
     TRY(rc);
-    table_forget_id(t->cat, str_of(t->id));
     IGNORE(INJECT(DROP_RECORDED));
     log_info("catalog", "table.dropped", LS("db", db), LS("table", name), LZ("dir", t->dir));
     IGNORE(purge_post(t->cat, &purge)); /* else at the next start */

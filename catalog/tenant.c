@@ -77,7 +77,8 @@ static int warehouse_new(struct ctx *cx, struct catalog *c, const struct warehou
     struct io_local_opts o = {.root = row->root,
                               .dir_mode = c->o.dir_mode,
                               .file_mode = c->o.file_mode,
-                              .group = c->o.group};
+                              .group = c->o.group,
+                              .syncs = c->o.syncs};
     int rc = (c->o.open_root ? c->o.open_root : io_local_new)(cx, &o, &w->io);
     if (rc < 0) {
         warehouse_free(w);
