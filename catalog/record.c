@@ -206,7 +206,7 @@ void branch_hint(struct ctx *cx, struct branch *br)
         return;
     str path = layout_latest(&cx->arena, str_of(t->dir), str_of(br->name));
     str text = layout_hint_text(&cx->arena, br->head->id);
-    if (path.p && text.p && io_write(t->wh->io, cx, path, text, /* sync= */ false) < 0) {
+    if (path.p && text.p && io_hint(t->wh->io, cx, path, text) < 0) {
         log_debug("catalog", "hint.failed", LZ("err", cx->err.msg));
         ctx_reset_err(cx);
     }

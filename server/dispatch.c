@@ -170,21 +170,32 @@ static int full(struct request *rq, int rc)
                     "too many requests are waiting and nothing was done; try again");
 }
 
+/* A change of an idle branch runs on the worker that prepared it, as long as half of the workers stay
+ * free for readers. The request may be gone when this returns. */
+static int post_strand(struct request *rq)
+{
+    struct server *srv = rq->srv;
+    int64_t most = srv_config(srv)->worker_threads / 2;
+    bool here = atomic_fetch_add_explicit(&srv->inline_turns, 1, memory_order_relaxed) < most;
+    rq->task.fn = on_strand;
+    int rc = here ? strand_run(rq->strand, &rq->task) : strand_post(rq->strand, &rq->task);
+    atomic_fetch_sub_explicit(&srv->inline_turns, 1, memory_order_relaxed);
+    return rc;
+}
+
 /* On no room the caller still has the request. From a strand it is not a new request any more, so
  * the bounds do not count. */
 static int post(struct request *rq, int step)
 {
-    ASSERT(rq->next && (step != STEP_STRAND || rq->strand));
+    ASSERT(rq->next && (step != STEP_STRAND || (rq->strand && rq->parked))); /* not an HTTP thread */
     bool admitted = rq->parked;
     if (!rq->parked) {
         need_request_id(rq);
         rq->parked = true;
         http_park(rq->http);
     }
-    if (step == STEP_STRAND) {
-        rq->task.fn = on_strand;
-        return strand_post(rq->strand, &rq->task);
-    }
+    if (step == STEP_STRAND)
+        return post_strand(rq);
     rq->item.fn = on_worker;
     return admitted ? pool_post_forced(rq->srv->workers, lane_of(rq), &rq->item)
                     : pool_post(rq->srv->workers, lane_of(rq), &rq->item);

@@ -21,6 +21,7 @@ struct server {
     struct router *router;
     struct metrics *metrics;
     struct http *http;
+    _Atomic int64_t inline_turns; /* strand turns that run on workers now */
     _Atomic bool draining;
     int64_t start_wall_ms;
 };

@@ -32,8 +32,10 @@ static void sq_free(struct store *st)
         ASSERT(pthread_cond_destroy(&s->folder_cv) == 0);
         ASSERT(pthread_mutex_destroy(&s->folder_mu) == 0);
     }
-    if (s->queue_ready)
+    if (s->queue_ready) {
         queue_done(&s->queue);
+        ASSERT(pthread_mutex_destroy(&s->turn) == 0);
+    }
     mem_free(s->path);
     mem_free(s);
 }
@@ -130,6 +132,7 @@ int store_sqlite_new(struct ctx *cx, const struct store_sqlite_opts *o, struct s
         return ctx_nomem(cx);
     s->checkpoint_pages = o->checkpoint_bytes / STORE_PAGE + 1;
     queue_init(&s->queue, o->queue_max);
+    ASSERT(pthread_mutex_init(&s->turn, NULL) == 0);
     s->queue_ready = true;
     ASSERT(pthread_mutex_init(&s->folder_mu, NULL) == 0);
     ASSERT(pthread_cond_init(&s->folder_cv, NULL) == 0);
@@ -150,9 +153,7 @@ void store_sqlite_counts(struct store *st, struct store_counts *ret)
         .group_max = s->counts.group_max,
         .checkpoints = s->counts.checkpoints,
         .failures = s->counts.failures,
+        .queue_waiting = s->waiting,
         .wal_bytes = s->wal_pages * STORE_PAGE,
     };
-    ASSERT(pthread_mutex_lock(&s->queue.mu) == 0);
-    ret->queue_waiting = (int64_t)s->queue.len;
-    ASSERT(pthread_mutex_unlock(&s->queue.mu) == 0);
 }

@@ -106,7 +106,9 @@ struct store_sqlite {
     int64_t checkpoint_pages;
 
     struct queue queue; /* of struct op, for the writer */
-    struct conn writer; /* the writer thread's; the opener's before it starts and after it ended */
+    struct conn writer; /* whose turn it is; the opener's before the writer starts and after it ended */
+    pthread_mutex_t turn;
+    _Atomic int64_t waiting; /* operations that are queued or in a group of the writer thread */
     pthread_t writer_thread;
     bool queue_ready, writer_runs;
 
@@ -124,7 +126,7 @@ struct store_sqlite {
     _Atomic int64_t wal_pages;     /* in the WAL as of the last commit */
     _Atomic int64_t fold_at_pages; /* wake the checkpoint thread above this */
     _Atomic bool fold_between;     /* the writer shall finish a checkpoint between two groups */
-    int64_t hard_at_pages;         /* the writer\'s own: folds unasked above this */
+    int64_t hard_at_pages;         /* under the turn: folds unasked above this */
 
     struct {
         _Atomic int64_t transactions, groups, group_max, checkpoints, failures;

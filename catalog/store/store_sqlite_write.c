@@ -1,10 +1,12 @@
-/* store_sqlite_write.c - the writer thread and its group commit.
+/* store_sqlite_write.c - the writer and its group commit.
  *
- * All changes go through one connection on one thread. A caller queues an operation and sleeps; the
- * writer takes all that wait (at most STORE_GROUP_MAX), runs each in a SAVEPOINT of one
- * transaction, commits once (one fsync for all), then wakes them. While it waits for the disk the
- * next group gathers, so the more callers there are, the more share an fsync; nobody is delayed on
- * purpose.
+ * All changes go through one connection, whose turn (a mutex) one thread has at a time. A caller that
+ * finds nothing waiting and the turn free runs its own transaction: waking the writer thread and
+ * being woken by it would cost more than the transaction. Else it queues its operation and sleeps;
+ * the writer thread takes the turn, then all that wait (at most STORE_GROUP_MAX), runs each in a
+ * SAVEPOINT of one transaction, commits once (one fsync for all), then wakes them. While one waits
+ * for the disk the next group gathers, so the more callers there are, the more share an fsync;
+ * nobody is delayed on purpose.
  *
  * Invariants:
  *  1. An operation answers 0 only after the COMMIT that holds it answered SQLITE_OK (WAL,
@@ -26,11 +28,15 @@
  *    nothing happened (E_IO). If it fails too, only a later look at the file can tell: E_UNKNOWN.
  *    Any later commit that works settles it as well.
  *
- * Threads: sq_write from any; the rest on the writer thread. The writer allocates in the arenas
- * and sets the error records of callers, which is safe because those sleep meanwhile. */
+ *  5. `waiting` counts operations from before they are queued until their group is done; a caller
+ *     goes first only while it is 0, so that nobody is overtaken for long.
+ *
+ * Threads: sq_write from any; what has the turn may use the connection. The writer allocates in the
+ * arenas and sets the error records of callers, which is safe because those sleep meanwhile. */
 #include "catalog/store/store_sqlite_int.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 
 #include "proto/base/clock.h"
 #include "proto/base/inject.h"
@@ -183,15 +189,43 @@ static void group(struct store_sqlite *s, struct op *first)
     ctx_done(&cx);
 }
 
+/* What waits, oldest first: `first` was taken before the turn came. */
+static int64_t gather(struct store_sqlite *s, struct queue_node *first)
+{
+    int64_t n = 1;
+    first->next = queue_take(&s->queue, STORE_GROUP_MAX - 1, 0);
+    for (struct queue_node *at = first->next; at; at = at->next)
+        n++;
+    return n;
+}
+
 static void *writer_main(void *arg)
 {
     struct store_sqlite *s = arg;
-    struct queue_node *n;
-    while ((n = queue_take(&s->queue, STORE_GROUP_MAX, -1))) {
-        group(s, op_of(n));
+    struct queue_node *first;
+    while ((first = queue_take(&s->queue, 1, -1))) {
+        ASSERT(pthread_mutex_lock(&s->turn) == 0);
+        int64_t n = gather(s, first);
+        group(s, op_of(first));
+        atomic_fetch_sub(&s->waiting, n);
         sq_wal_fold_between(s);
+        ASSERT(pthread_mutex_unlock(&s->turn) == 0);
     }
     return NULL;
+}
+
+/* True: it was done here. */
+static bool run_here(struct store_sqlite *s, struct op *op)
+{
+    if (atomic_load(&s->waiting) > 0 || pthread_mutex_trylock(&s->turn) != 0)
+        return false;
+    bool first = atomic_load(&s->waiting) == 0;
+    if (first) {
+        group(s, op);
+        sq_wal_fold_between(s);
+    }
+    ASSERT(pthread_mutex_unlock(&s->turn) == 0);
+    return first;
 }
 
 int sq_thread(pthread_t *ret, const char *name, void *(*fn)(void *), void *arg)
@@ -224,11 +258,22 @@ void sq_writer_stop(struct store_sqlite *s)
     s->writer_runs = false;
 }
 
+static int push(struct store_sqlite *s, struct op *op)
+{
+    bool room = atomic_fetch_add(&s->waiting, 1) < (int64_t)s->queue.max;
+    int rc = room ? queue_push(&s->queue, &op->node) : E_BUSY;
+    if (rc < 0)
+        atomic_fetch_sub(&s->waiting, 1);
+    return rc;
+}
+
 int sq_write(struct store_sqlite *s, struct ctx *cx, tx_fn *run, void *io)
 {
     struct op op = {.run = run, .io = io, .cx = cx};
     ASSERT(pthread_mutex_init(&op.mu, NULL) == 0 && pthread_cond_init(&op.cv, NULL) == 0);
-    if (queue_push(&s->queue, &op.node) == 0) {
+    if (run_here(s, &op)) {
+        ASSERT(op.done);
+    } else if (push(s, &op) == 0) {
         ASSERT(pthread_mutex_lock(&op.mu) == 0);
         while (!op.done)
             ASSERT(pthread_cond_wait(&op.cv, &op.mu) == 0);

@@ -40,6 +40,9 @@ struct io_ops {
      * NULL: io_put_after does the two one after the other. */
     int (*put_after)(struct io *io, struct ctx *cx, const str *needs, size_t n, str path, str data,
                      enum io_put_result *ret);
+    /* For a few bytes that are only advice (LATEST): written over what is there, not durable, and not
+     * atomic for readers. May be NULL: io_hint writes. */
+    int (*hint)(struct io *io, struct ctx *cx, str path, str data);
     int (*stat)(struct io *io, struct ctx *cx, str path, struct io_stat *ret);
     /* All entries of a directory, in no order, without "." and ".."; array in cx's arena. */
     int (*list)(struct io *io, struct ctx *cx, str path, struct io_entry **ret, size_t *ret_n);
@@ -90,6 +93,11 @@ static inline int io_put_after(struct io *io, struct ctx *cx, const str *needs, 
         return IO_FN(io, put_after, cx, needs, n, path, data, ret);
     TRY(IO_FN(io, sync, cx, needs, n));
     return IO_FN(io, put_if_absent, cx, path, data, ret);
+}
+
+static inline int io_hint(struct io *io, struct ctx *cx, str path, str data)
+{
+    return io->ops->hint ? IO_FN(io, hint, cx, path, data) : IO_FN(io, write, cx, path, data, false);
 }
 
 struct pool;

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@ struct io_local {
     gid_t gid;      /* GID_NONE: files keep the group that the system gives them */
     bool has_links; /* link(2) creates a name exclusively; else renameat2(RENAME_NOREPLACE) does */
     struct pool *syncs; /* NULL: one after another */
+    _Atomic int64_t sync_us; /* mean of the last fsyncs */
 };
 
 /* A name in a directory that is held open, so that nothing above it matters any more. */

@@ -10,7 +10,9 @@
  * once strand_idle says so. The same after a turn was handed to the pool. A counted owner is held
  * exactly while `running`, and dropped as the very last thing.
  *
- * Threads: any may post; tasks run on the pool's. */
+ * strand_run is a turn of one task on the caller's thread; what gathered meanwhile is the pool's.
+ *
+ * Threads: any may post; tasks run on the pool's, or in strand_run. */
 #include "proto/base/strand.h"
 
 #include "proto/base/assert.h"
@@ -104,6 +106,37 @@ int strand_post(struct strand *s, struct strand_task *t)
     }
     unlock(s);
     return rc;
+}
+
+/* Is it ours to run now? */
+static bool seize(struct strand *s)
+{
+    lock(s);
+    bool idle = !s->running;
+    if (idle && s->keep)
+        s->keep(s->owner);
+    s->running = true;
+    unlock(s);
+    return idle;
+}
+
+int strand_run(struct strand *s, struct strand_task *t)
+{
+    ASSERT(t->fn != NULL);
+    if (!seize(s))
+        return strand_post(s, t);
+    void *owner = s->owner;
+    void (*drop)(void *) = s->drop;
+    t->fn(t);
+    lock(s);
+    bool more = s->head != NULL;
+    s->running = more;
+    unlock(s);
+    if (more && pool_post_forced(s->pool, s->lane, &s->turn) < 0)
+        run_turn(&s->turn); /* no memory for the pool: here, then */
+    else if (!more && drop)
+        drop(owner);
+    return 0;
 }
 
 bool strand_idle(struct strand *s)

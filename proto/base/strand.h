@@ -36,6 +36,9 @@ void strand_init(struct strand *s, struct pool *p, str lane, size_t max);
 void strand_owner(struct strand *s, void *owner, void (*keep)(void *), void (*drop)(void *));
 void strand_done(struct strand *s);
 int strand_post(struct strand *s, struct strand_task *t) WARN_UNUSED; /* E_BUSY: full; E_NOMEM */
+/* As strand_post, but an idle strand runs the task at once, on this thread, before it answers: waking
+ * another thread would cost more than most tasks. What others post meanwhile goes to the pool. */
+int strand_run(struct strand *s, struct strand_task *t) WARN_UNUSED;
 bool strand_idle(struct strand *s);
 
 #endif

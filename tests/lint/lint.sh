@@ -2,7 +2,7 @@
 # lint.sh: all static checks; each prints what is wrong and its seconds. Ends with one line
 # "lint: N checks passed, N failed".
 set -uo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../.." || exit 1
 passed=0
 failed=0
 check() {
@@ -21,7 +21,7 @@ mapfile -t c_only < <(git ls-files -co --exclude-standard '*.c' | grep -v '^test
 mapfile -t sh_files < <(git ls-files -co --exclude-standard '*.sh' .ci/run)
 format() { clang-format --dry-run -Werror "${c_files[@]}"; }
 tidy() {
-    printf '%s\n' "${c_only[@]}" | xargs -P 2 -n 8 sh -c '
+    printf '%s\n' "${c_only[@]}" | xargs -P 2 -n 1 sh -c '
         clang-tidy --quiet "$@" -- -std=gnu17 -I. -D_GNU_SOURCE -DLATCH_VERSION=\"lint\" -DLATCH_COMMIT=\"lint\" -include proto/base/banned.h' lint 2>/dev/null
 }
 check_cppcheck() {

@@ -1539,6 +1539,27 @@ static void test_order_of_a_sync(void **state)
     EXPECT_SAYS(io_sync(f->io, &f->cx, paths, 5), E_IO, "manifest/m1");
 }
 
+static void test_hint(void **state)
+{
+    struct fx *f = *state;
+    static const char *const texts[] = {"9", "10", "10", "2", "123456789"};
+    struct io_stat before, st;
+    OK(io_mkdirs(f->io, &f->cx, S("snapshot")));
+    for (size_t i = 0; i < 5; i++) {
+        OK(io_hint(f->io, &f->cx, S("snapshot/LATEST"), str_of(texts[i])));
+        CONTENT(S("snapshot/LATEST"), str_of(texts[i]));
+        assert_int_equal(entries(f, S("snapshot")), 1);
+    }
+    OK(io_stat(f->io, &f->cx, S("snapshot/LATEST"), &before));
+    OK(io_hint(f->io, &f->cx, S("snapshot/LATEST"), S("987654321")));
+    OK(io_stat(f->io, &f->cx, S("snapshot/LATEST"), &st));
+    assert_int_equal(st.ino, before.ino); /* written over, not replaced */
+    EXPECT(io_hint(f->io, &f->cx, S("no/LATEST"), S("1")), E_NOTFOUND);
+    EXPECT(io_hint(f->io, &f->cx, S("../LATEST"), S("1")), E_INVAL);
+    make_link(f, "elsewhere", "wh/snapshot/EARLIEST");
+    EXPECT(io_hint(f->io, &f->cx, S("snapshot/EARLIEST"), S("1")), E_INVAL);
+}
+
 /* What a snapshot needs and the snapshot itself become durable before it has a name. */
 static void test_put_after(void **state)
 {
@@ -1776,6 +1797,7 @@ int main(void)
         LOCAL(test_order_of_a_put),
         LOCAL(test_order_of_a_sync),
         LOCAL(test_sync_of_many_files),
+        LOCAL(test_hint),
         LOCAL(test_put_after),
         LOCAL(test_syncs_side_by_side),
         BARE(test_full_disk),

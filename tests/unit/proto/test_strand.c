@@ -125,7 +125,8 @@ static void *post_steps(void *arg)
         for (int k = 0; k < STRANDS; k++) {
             struct step *st = mem_zalloc(sizeof(*st));
             *st = (struct step){.t.fn = step_fn, .sh = &shared[k], .poster = poster, .n = i};
-            while (strand_post(&shared[k].s, &st->t) == E_BUSY)
+            /* Every other one takes the short way: at once, when the strand is idle. */
+            while ((i % 2 ? strand_run : strand_post)(&shared[k].s, &st->t) == E_BUSY)
                 usleep(50); /* the strand is short on purpose: its bound is met often */
         }
     return NULL;
@@ -357,6 +358,89 @@ static void done_of_a_busy_one_is_a_bug(void **state)
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 
+/* --- at once, on the caller's thread ---------------------------------------------------------- */
+
+struct where {
+    struct strand_task t;
+    pthread_t thread;
+    struct strand *s;
+    struct noted *then; /* posted while it runs */
+};
+
+static void note_where(struct strand_task *t)
+{
+    struct where *w = (struct where *)t;
+    w->thread = pthread_self();
+    if (w->then && post_noted(w->s, w->then, 's', 7) < 0)
+        w->then = NULL;
+}
+
+static _Atomic int owners;
+static void own(void *o)
+{
+    (void)o;
+    owners++;
+}
+static void disown(void *o)
+{
+    (void)o;
+    owners--;
+}
+
+static void an_idle_one_runs_here(void **state)
+{
+    (void)state;
+    struct pool *p = pool_of(1, 10);
+    struct strand s;
+    struct noted n;
+    ran_len = 0;
+    owners = 0;
+    strand_init(&s, p, STR_LIT("t"), 3);
+    strand_owner(&s, &s, own, disown);
+    struct where w = {.t.fn = note_where, .s = &s};
+    assert_int_equal(strand_run(&s, &w.t), 0);
+    assert_true(pthread_equal(w.thread, pthread_self()));
+    assert_true(strand_idle(&s));
+    assert_int_equal(owners, 0);
+    w.then = &n; /* what comes meanwhile is the pool's */
+    assert_int_equal(strand_run(&s, &w.t), 0);
+    assert_non_null(w.then);
+    wait_idle(&s);
+    while (owners) /* dropped after the last look at the strand */
+        usleep(100);
+    assert_int_equal(ran_len, 1);
+    struct gate g; /* a busy one: as a post */
+    gate_shut(&g, &s);
+    w.then = NULL;
+    assert_int_equal(strand_run(&s, &w.t), 0);
+    sem_post(&g.open);
+    wait_idle(&s);
+    assert_false(pthread_equal(w.thread, pthread_self()));
+    while (owners)
+        usleep(100);
+    strand_done(&s);
+    pool_free(p);
+}
+
+/* The pool cannot take the rest: it runs here, and nothing is lost. */
+static void no_memory_after_a_run(void **state)
+{
+    (void)state;
+    struct pool *p = pool_of(1, 10);
+    struct strand s;
+    struct noted n;
+    ran_len = 0;
+    strand_init(&s, p, STR_LIT("t"), 3);
+    struct where w = {.t.fn = note_where, .s = &s, .then = &n};
+    mem_fail_at(1, 1);
+    assert_int_equal(strand_run(&s, &w.t), 0);
+    mem_fail_at(0, 0);
+    assert_int_equal(ran_len, 1);
+    assert_true(strand_idle(&s));
+    strand_done(&s);
+    pool_free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -369,6 +453,8 @@ int main(void)
         cmocka_unit_test(no_memory_for_a_turn_loses_nothing),
         cmocka_unit_test(tasks_post_and_free_themselves),
         cmocka_unit_test(may_be_freed_when_idle),
+        cmocka_unit_test(an_idle_one_runs_here),
+        cmocka_unit_test(no_memory_after_a_run),
     };
     return cmocka_run_group_tests_name("strand", tests, NULL, NULL);
 }
