@@ -3,6 +3,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := all
 VARIANT ?= release
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 B := build/$(VARIANT)
 V ?= 0
 Q := $(if $(filter 1,$(V)),,@)
@@ -107,17 +108,17 @@ packages-%:
 	$(Q)tests/setup/packages.sh $*
 
 run: packages-build ## installs what is missing, builds, serves ./latch-data on 127.0.0.1:8181
-	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all
 	$(Q)exec $(B)/latch serve $(LATCH_ARGS)
 
 test: packages-build packages-test ## installs what is missing, builds, runs every test
 	$(Q)tests/setup/clients.sh
-	$(Q)$(MAKE) --no-print-directory all
-	$(Q)$(MAKE) --no-print-directory VARIANT=debug unit replay
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) VARIANT=debug unit replay
 	$(Q)LATCH_BIN=$(CURDIR)/$(B)/latch $(TESTS) unit replay conform crash
 
 test-quick: ## unit tests only (what it needs must be installed)
-	$(Q)$(MAKE) --no-print-directory VARIANT=debug unit replay
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) VARIANT=debug unit replay
 	$(Q)$(TESTS) unit replay
 
 test-crash: all ## the long crash test: many more kills than `make test`
@@ -130,22 +131,22 @@ format: ## applies .clang-format
 	$(Q)clang-format -i $(shell git ls-files '*.c' '*.h')
 
 asan: ## unit tests and HTTP suites with address and undefined-behaviour sanitizers
-	$(Q)$(MAKE) --no-print-directory VARIANT=asan all unit replay
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) VARIANT=asan all unit replay
 	$(Q)VARIANT=asan LATCH_BIN=$(CURDIR)/build/asan/latch $(TESTS) unit replay http
 
 tsan: ## the same with the thread sanitizer
-	$(Q)$(MAKE) --no-print-directory VARIANT=tsan all unit
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) VARIANT=tsan all unit
 	$(Q)VARIANT=tsan LATCH_BIN=$(CURDIR)/build/tsan/latch $(TESTS) unit http
 
 cov: packages-build packages-test packages-cov ## line and branch coverage of the unit tests and the HTTP suites: build/cov/report.txt
-	$(Q)$(MAKE) --no-print-directory VARIANT=cov all unit
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) VARIANT=cov all unit
 	$(Q)VARIANT=cov LATCH_BIN=$(CURDIR)/build/cov/latch $(TESTS) unit http
 	$(Q)gcovr --root . --exclude tests --object-directory build/cov --branches -s -o build/cov/report.txt build/cov
 	$(Q)tail -25 build/cov/report.txt
 
 bench: packages-build packages-test packages-bench ## Latch beside a null server, libmicrohttpd and the file system
 	$(Q)tests/setup/clients.sh
-	$(Q)$(MAKE) --no-print-directory all $(B)/bench/nullserver $(B)/bench/constserver
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all $(B)/bench/nullserver $(B)/bench/constserver
 	$(Q)LATCH_BIN=$(CURDIR)/$(B)/latch python3 tests/bench/bench.py
 
 $(B)/bench/%: $(B)/tests/bench/%.o $(foreach l,proto,$(call LIB,$(l)))

@@ -3,7 +3,10 @@
  * The store holds SHA-256 hashes of tokens, never a token. A token that was seen is kept in memory
  * as hash -> principal, so that the HTTP threads can let a request in without the store; principals
  * live as long as the catalog. An unknown token is always asked of the store: refusals are not
- * cached. tokens_mu guards the map. */
+ * cached. tokens_mu guards the map.
+ *
+ * A principal that was given out never changes, so what the store says later about the end of its
+ * token is kept beside it. */
 #include "catalog/catalog_int.h"
 
 #include "proto/base/clock.h"
@@ -11,6 +14,7 @@
 
 struct token_entry {
     uint8_t hash[SHA256_LEN];
+    _Atomic int64_t expires_ms; /* as the store said last; 0: never */
     struct principal who;
 };
 
@@ -20,9 +24,10 @@ void cat_token_hash(str token, uint8_t out[32])
     sha256(token.p, token.len, out);
 }
 
-static bool expired(const struct principal *p)
+static bool expired(struct token_entry *e)
 {
-    return p->token_expires_ms != 0 && p->token_expires_ms <= clock_wall_ms();
+    int64_t at = atomic_load(&e->expires_ms);
+    return at != 0 && at <= clock_wall_ms();
 }
 
 const struct principal *cat_token_peek(struct catalog *c, str token)
@@ -32,7 +37,7 @@ const struct principal *cat_token_peek(struct catalog *c, str token)
     pthread_rwlock_rdlock(&c->tokens_mu);
     struct token_entry *e = map_get(&c->tokens, str_n((char *)hash, sizeof hash));
     pthread_rwlock_unlock(&c->tokens_mu);
-    return e && !expired(&e->who) ? &e->who : NULL;
+    return e && !expired(e) ? &e->who : NULL;
 }
 
 static void entry_free(struct token_entry *e)
@@ -44,12 +49,14 @@ static void entry_free(struct token_entry *e)
     mem_free(e);
 }
 
-static struct token_entry *entry_new(const uint8_t hash[SHA256_LEN], const struct principal_row *row)
+static struct token_entry *entry_new(const uint8_t hash[SHA256_LEN],
+                                     const struct principal_row *row)
 {
     struct token_entry *e = mem_zalloc(sizeof *e);
     if (!e)
         return NULL;
     memcpy(e->hash, hash, SHA256_LEN);
+    atomic_init(&e->expires_ms, row->token_expires_ms);
     e->who = (struct principal){
         .id = row->id,
         .tenant_id = row->tenant_id,
@@ -100,7 +107,8 @@ int cat_token_load(struct ctx *cx, struct catalog *c, str token, const struct pr
     e = e ? entry_keep(c, e) : NULL;
     if (!e)
         return ctx_nomem(cx);
-    if (expired(&e->who))
+    atomic_store(&e->expires_ms, row.token_expires_ms);
+    if (expired(e))
         return unauth(cx);
     *ret = &e->who;
     return 0;

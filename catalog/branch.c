@@ -1,12 +1,14 @@
 /* branch.c - the start of every turn on a branch's strand.
  *
- * A turn begins in branch_enter, which brings the branch to a state in which a change may be judged:
+ * A turn begins in branch_enter, which brings the branch to a state in which a change may be
+ * judged:
  *
- *   UNLOADED --branch_load--> loaded --(pending record made)--(open intent finished)--catch up--> ready
+ *   UNLOADED --branch_load--> loaded --(pending recorded)--(open intent done)--catch up--> ready
  *                                                                                     \--> forked
  *
  * Each arrow can fail (disk, store): the turn then ends with that error, nothing else happened, and
- * the next turn tries again. Readers are served at once (`settled`) as long as no intent is open. */
+ * the next turn tries again. Readers are served at once (`settled`) as long as no intent is open.
+ */
 #include "catalog/catalog_int.h"
 
 #include "manifest/layout.h"
@@ -77,8 +79,8 @@ static int branch_load(struct ctx *cx, struct branch *br)
 {
     struct branch_row row;
     struct head *h;
-    int rc = STORE(br->table->cat->o.store, branch_get, cx, str_of(br->table->id),
-                   str_of(br->name), &row);
+    int rc = STORE(br->table->cat->o.store, branch_get, cx, str_of(br->table->id), str_of(br->name),
+                   &row);
     if (rc == E_NOTFOUND) {
         ctx_reset_err(cx);
         return branch_gone(cx, br);
@@ -143,8 +145,8 @@ int branch_may_change(struct ctx *cx, struct branch *br)
     if (!br->forked)
         return 0;
     return ctx_fail(cx, E_BUSY, RES_TABLE, branch_object(cx, br),
-                    "table %.*s takes no change: %s; nothing was done",
-                    STR(branch_object(cx, br)), br->fork_why ? br->fork_why : "it is forked");
+                    "table %.*s takes no change: %s; nothing was done", STR(branch_object(cx, br)),
+                    br->fork_why ? br->fork_why : "it is forked");
 }
 
 int branch_head(struct ctx *cx, struct branch *br, struct head **ret)

@@ -63,16 +63,18 @@ struct cat_counts {
     int64_t tables_cached;
 };
 
-/* --- the whole ------------------------------------------------------------------------------- */
+/* --- the whole -------------------------------------------------------------------------------- */
 /* Loads tenants and warehouses, opens their roots, resumes open intents in the background. */
 int catalog_open(struct ctx *cx, const struct catalog_opts *o, struct catalog **ret) WARN_UNUSED;
-/* All strands idle, no handle held outside. NULL is fine. */
+/* All strands idle, nothing of it in the background pool, no handle held outside. NULL is fine. */
 void catalog_close(struct catalog *c);
-void catalog_counts(struct catalog *c, struct cat_counts *ret);              /* (any) */
-int catalog_ready(struct ctx *cx, struct catalog *c) WARN_UNUSED;            /* (worker) store, roots, disk: 0 or E_BUSY with what is wrong */
-int catalog_prune(struct ctx *cx, struct catalog *c) WARN_UNUSED;            /* (worker) old outcomes and audit rows */
+void catalog_counts(struct catalog *c, struct cat_counts *ret); /* (any) */
+int catalog_ready(struct ctx *cx, struct catalog *c)
+    WARN_UNUSED; /* (worker) store, roots, disk: 0 or E_BUSY with what is wrong */
+int catalog_prune(struct ctx *cx,
+                  struct catalog *c) WARN_UNUSED; /* (worker) old outcomes and audit rows */
 
-/* --- who asks (authz.c) ------------------------------------------------------------------------ */
+/* --- who asks (authz.c) ----------------------------------------------------------------------- */
 struct principal { /* immutable, lives as long as the catalog */
     int64_t id, tenant_id;
     const char *tenant, *name;
@@ -80,90 +82,135 @@ struct principal { /* immutable, lives as long as the catalog */
 };
 /* The principal of a bearer token, if it was seen before; NULL: ask cat_token_load. (any) */
 const struct principal *cat_token_peek(struct catalog *c, str token);
-int cat_token_load(struct ctx *cx, struct catalog *c, str token, const struct principal **ret) WARN_UNUSED; /* (worker) E_UNAUTH */
+int cat_token_load(struct ctx *cx, struct catalog *c, str token,
+                   const struct principal **ret) WARN_UNUSED; /* (worker) E_UNAUTH */
 /* First start: makes tenant, warehouse, principal and token, when the store is empty. */
-int cat_bootstrap(struct ctx *cx, struct store *st, const struct store_bootstrap_in *in, bool *ret_made) WARN_UNUSED;
+int cat_bootstrap(struct ctx *cx, struct store *st, const struct store_bootstrap_in *in,
+                  bool *ret_made) WARN_UNUSED;
 void cat_token_hash(str token, uint8_t out[32]);
 
-/* --- warehouses (tenant.c) ---------------------------------------------------------------------- */
+/* --- warehouses (tenant.c) -------------------------------------------------------------------- */
 /* By prefix "<tenant>.<warehouse>"; NULL: none, or not this principal's. (any) */
 const struct warehouse *cat_warehouse(struct catalog *c, const struct principal *who, str prefix);
 /* By the `warehouse` option of a client: a name, taken as given or form-decoded once more; empty: the
  * tenant's only one, else the one called "default". E_NOTFOUND. (any) */
-int cat_warehouse_find(struct ctx *cx, struct catalog *c, const struct principal *who, str name, const struct warehouse **ret) WARN_UNUSED;
+int cat_warehouse_find(struct ctx *cx, struct catalog *c, const struct principal *who, str name,
+                       const struct warehouse **ret) WARN_UNUSED;
 str warehouse_prefix(const struct warehouse *w);
 str warehouse_name(const struct warehouse *w);
 str warehouse_root(const struct warehouse *w);
 str warehouse_options(const struct warehouse *w); /* a JSON object */
 
-/* --- databases (database.c), all (worker) -------------------------------------------------------- */
-struct database { struct db_row row; str location; };
-struct page_in { str after, prefix; bool exact; int64_t limit; }; /* exact: `prefix` is the whole name */
-int cat_db_create(struct ctx *cx, struct catalog *c, const struct warehouse *w, str name, str options_json) WARN_UNUSED; /* E_EXISTS */
-int cat_db_get(struct ctx *cx, struct catalog *c, const struct warehouse *w, str name, struct database *ret) WARN_UNUSED; /* E_NOTFOUND */
-int cat_db_list(struct ctx *cx, struct catalog *c, const struct warehouse *w, const struct page_in *in, str **ret, size_t *ret_n) WARN_UNUSED;
+/* --- databases (database.c), all (worker) ----------------------------------------------------- */
+struct database {
+    struct db_row row;
+    str location;
+};
+struct page_in {
+    str after, prefix;
+    bool exact;
+    int64_t limit;
+}; /* exact: `prefix` is the whole name */
+int cat_db_create(struct ctx *cx, struct catalog *c, const struct warehouse *w, str name,
+                  str options_json) WARN_UNUSED; /* E_EXISTS */
+int cat_db_get(struct ctx *cx, struct catalog *c, const struct warehouse *w, str name,
+               struct database *ret) WARN_UNUSED; /* E_NOTFOUND */
+int cat_db_list(struct ctx *cx, struct catalog *c, const struct warehouse *w,
+                const struct page_in *in, str **ret, size_t *ret_n) WARN_UNUSED;
 struct json;
-struct db_alter_out { str *removed, *updated, *missing; size_t n_removed, n_updated, n_missing; };
-int cat_db_alter(struct ctx *cx, struct catalog *c, const struct warehouse *w, str name, const struct json *removals /* array of strings, or NULL */, const struct json *updates /* object of strings, or NULL */, struct db_alter_out *ret) WARN_UNUSED;
-int cat_db_drop(struct ctx *cx, struct catalog *c, const struct warehouse *w, str name) WARN_UNUSED; /* with its tables */
+struct db_alter_out {
+    str *removed, *updated, *missing;
+    size_t n_removed, n_updated, n_missing;
+};
+int cat_db_alter(struct ctx *cx, struct catalog *c, const struct warehouse *w, str name,
+                 const struct json *removals /* array of strings, or NULL */,
+                 const struct json *updates /* object of strings, or NULL */,
+                 struct db_alter_out *ret) WARN_UNUSED;
+int cat_db_drop(struct ctx *cx, struct catalog *c, const struct warehouse *w,
+                str name) WARN_UNUSED; /* with its tables */
 
-/* --- tables (table.c) ---------------------------------------------------------------------------- */
-struct table_info { struct table_row row; str path; };
-int cat_table_create(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db, str name, const struct json *schema) WARN_UNUSED; /* (worker) E_EXISTS, E_NOTFOUND, E_INVAL */
+/* --- tables (table.c) ------------------------------------------------------------------------- */
+struct table_info {
+    struct table_row row;
+    str path;
+};
+int cat_table_create(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db, str name,
+                     const struct json *schema)
+    WARN_UNUSED; /* (worker) E_EXISTS, E_NOTFOUND, E_INVAL */
 /* `object` is "t" or "t$branch_b". (worker) E_NOTFOUND with DATABASE or TABLE */
-int cat_table_get(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db, str object, struct table_info *ret) WARN_UNUSED;
-int cat_table_by_id(struct ctx *cx, struct catalog *c, const struct warehouse *w, str id, struct table_info *ret) WARN_UNUSED; /* (worker) */
-int cat_table_list(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db, const struct page_in *in, str type, str **ret, size_t *ret_n) WARN_UNUSED; /* (worker) */
-int cat_table_rename(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db, str name, str to_db, str to_name) WARN_UNUSED; /* (worker) */
+int cat_table_get(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db, str object,
+                  struct table_info *ret) WARN_UNUSED;
+int cat_table_by_id(struct ctx *cx, struct catalog *c, const struct warehouse *w, str id,
+                    struct table_info *ret) WARN_UNUSED; /* (worker) */
+int cat_table_list(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db,
+                   const struct page_in *in, str type, str **ret,
+                   size_t *ret_n) WARN_UNUSED; /* (worker) */
+int cat_table_rename(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db, str name,
+                     str to_db, str to_name) WARN_UNUSED; /* (worker) */
 
-/* --- branches: the way to everything that has an order (branch.c) -------------------------------- */
+/* --- branches: the way to everything that has an order (branch.c) ----------------------------- */
 /* Finds or loads the handle of db.object and its branch; the reference is given back by branch_unref,
  * or at the end of cx's arena with branch_defer_unref. (worker) E_NOTFOUND */
-int cat_branch_open(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db, str object, struct branch **ret) WARN_UNUSED;
-void branch_unref(struct branch *br);                                                              /* (any) */
-int branch_defer_unref(struct ctx *cx, struct branch *br) WARN_UNUSED;                             /* E_NOMEM: given back at once */
+int cat_branch_open(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db,
+                    str object, struct branch **ret) WARN_UNUSED;
+void branch_unref(struct branch *br); /* (any) */
+int branch_defer_unref(struct ctx *cx,
+                       struct branch *br) WARN_UNUSED; /* E_NOMEM: given back at once */
 struct strand *branch_strand(struct branch *br);
 
 /* The head of a branch that is in memory and settled (no intent open, nothing to recover).
  * PEEK_HEAD: *ret has a reference; PEEK_EMPTY: no snapshot yet; PEEK_ASK: open it and go through the
  * strand (branch_head). (any) */
 enum peek { PEEK_ASK, PEEK_EMPTY, PEEK_HEAD };
-enum peek cat_head_peek(struct catalog *c, const struct warehouse *w, str db, str object, struct head **ret);
+enum peek cat_head_peek(struct catalog *c, const struct warehouse *w, str db, str object,
+                        struct head **ret);
 /* The same, after catching up. *ret is NULL when there is no snapshot. (strand) */
 int branch_head(struct ctx *cx, struct branch *br, struct head **ret) WARN_UNUSED;
 void head_unref(struct head *h); /* (any), NULL is fine */
-str head_body(const struct head *h); /* the finished body of GET snapshot; lives as long as the head */
+str head_body(
+    const struct head *h); /* the finished body of GET snapshot; lives as long as the head */
 /* A view the server builds from a head once and keeps with it (a prebuilt HTTP response). Returns the
  * one that won; a loser is freed with `free_view` at once, the winner with the head. (any) */
 void *head_view(struct head *h);
 void *head_set_view(struct head *h, void *view, void (*free_view)(void *));
 
-/* --- changes --------------------------------------------------------------------------------------- */
-struct stat_delta { int64_t records, file_size_bytes, file_count, last_file_creation_ms; bool known; };
-struct commit_in { /* strings stay alive until the commit is done */
-    str table_id;   /* STR_NONE: not given */
-    str base_uuid;  /* STR_NONE: null */
+/* --- changes ---------------------------------------------------------------------------------- */
+struct stat_delta {
+    int64_t records, file_size_bytes, file_count, last_file_creation_ms;
+    bool known;
+};
+struct commit_in {               /* strings stay alive until the commit is done */
+    str table_id;                /* STR_NONE: not given */
+    str base_uuid;               /* STR_NONE: null */
     const struct json *snapshot; /* the object as parsed; its raw text is what is kept */
-    struct stat_delta stats; /* the sum of `statistics` */
+    struct stat_delta stats;     /* the sum of `statistics` */
 };
 struct commit;
 enum { CAT_NEED = 1 }; /* go back to commit_prepare (worker), then run again */
 /* 4a: everything that does not need the branch's order. May be called again after CAT_NEED. (worker) */
-int commit_new(struct ctx *cx, struct branch *br, const struct commit_in *in, struct commit **ret) WARN_UNUSED;
+int commit_new(struct ctx *cx, struct branch *br, const struct commit_in *in,
+               struct commit **ret) WARN_UNUSED;
 int commit_prepare(struct ctx *cx, struct commit *cm) WARN_UNUSED;
 /* Steps 1 to 7. 0 with the answer, CAT_NEED, or an error: E_BUSY/E_TIMEOUT (nothing was done),
  * E_NOTFOUND, E_INVAL, E_CONFLICT (refused), E_UNKNOWN (it may have happened), E_IO. (strand) */
 int commit_run(struct ctx *cx, struct commit *cm, bool *ret_success) WARN_UNUSED;
 
-struct rollback_in { int64_t snapshot_id; str tag; int64_t from_snapshot; }; /* tag.p NULL: by id; from 0: no guard */
-int branch_rollback(struct ctx *cx, struct branch *br, const struct rollback_in *in) WARN_UNUSED; /* (strand) */
-int table_alter(struct ctx *cx, struct branch *br, const struct json *changes) WARN_UNUSED;        /* (strand of main) */
+struct rollback_in {
+    int64_t snapshot_id;
+    str tag;
+    int64_t from_snapshot;
+}; /* tag.p NULL: by id; from 0: no guard */
+int branch_rollback(struct ctx *cx, struct branch *br,
+                    const struct rollback_in *in) WARN_UNUSED; /* (strand) */
+int table_alter(struct ctx *cx, struct branch *br,
+                const struct json *changes) WARN_UNUSED; /* (strand of main) */
 /* Of the table that is still called db.name; db.p NULL: whatever its name is. (strand of main) */
 int table_drop(struct ctx *cx, struct branch *br, str db, str name) WARN_UNUSED;
 
-/* --- snapshots that are files (snapshots.c), (worker) ------------------------------------------------ */
+/* --- snapshots that are files (snapshots.c), (worker) ----------------------------------------- */
 /* JSON texts of the snapshots below `below` (0: from the newest), newest first. */
-int branch_snapshots(struct ctx *cx, struct branch *br, int64_t below, int64_t limit, str **ret, int64_t **ret_ids, size_t *ret_n) WARN_UNUSED;
+int branch_snapshots(struct ctx *cx, struct branch *br, int64_t below, int64_t limit, str **ret,
+                     int64_t **ret_ids, size_t *ret_n) WARN_UNUSED;
 /* version: EARLIEST, LATEST, an id, or a tag's name. E_NOTFOUND with SNAPSHOT. */
 int branch_snapshot_at(struct ctx *cx, struct branch *br, str version, str *ret_json) WARN_UNUSED;
 

@@ -62,7 +62,8 @@ int snapshot_load(struct ctx *cx, struct branch *br, int64_t id, struct snapshot
         rc = snapshot_decode_file(cx, buf_str(&b), path, &s);
     if (unreadable(rc)) /* E_UNSUPPORTED too: the version of a later Paimon */
         return cx->err.code = E_CORRUPT;
-    TRY(rc);
+    if (rc != 0)
+        return rc;
     if (s.id != id)
         return ctx_fail(cx, E_CORRUPT, RES_NONE, STR_NONE, "%.*s holds snapshot %lld", STR(path),
                         (long long)s.id);
@@ -156,7 +157,7 @@ static int head_damaged(struct ctx *cx, struct branch *br)
 static int head_changed(struct ctx *cx, struct branch *br, const struct io_stat *st)
 {
     struct head *h = br->head;
-    struct snapshot s;
+    struct snapshot s = {0};
     int rc = snapshot_load(cx, br, h->id, &s);
     if (rc == E_NOTFOUND)
         return head_gone(cx, br);
@@ -176,7 +177,7 @@ static int head_changed(struct ctx *cx, struct branch *br, const struct io_stat 
 
 static int head_check(struct ctx *cx, struct branch *br)
 {
-    struct io_stat st;
+    struct io_stat st = {0};
     if (!br->head)
         return 0;
     int rc = snapshot_stat(cx, br, br->head->id, &st);
@@ -193,8 +194,8 @@ static int head_check(struct ctx *cx, struct branch *br)
 static int adopt_next(struct ctx *cx, struct branch *br)
 {
     int64_t id = (br->head ? br->head->id : 0) + 1;
-    struct io_stat st;
-    struct snapshot s;
+    struct io_stat st = {0};
+    struct snapshot s = {0};
     int rc = snapshot_stat(cx, br, id, &st);
     if (rc == 0)
         rc = snapshot_load(cx, br, id, &s);

@@ -15,7 +15,8 @@
  *  - Step 5 is the commit. After it the head in memory is the new one, whatever 6 does.
  *  - All memory that 6 needs is taken before 5.
  *  - The verdict does not rest on anything that prepare saw and that may have changed: what can
- *    change is named in `struct evidence` with the epoch and the count of outcomes it was seen at. */
+ *    change is named in `struct evidence` with the epoch and the count of outcomes it was seen at.
+ */
 #include "catalog/catalog_int.h"
 
 #include "manifest/layout.h"
@@ -69,7 +70,8 @@ int commit_new(struct ctx *cx, struct branch *br, const struct commit_in *in, st
     return 0;
 }
 
-/* --- 4a ----------------------------------------------------------------------------------------- */
+/* --- 4a -----------------------------------------------------------------------------------------
+ */
 
 static struct head *head_peek(struct branch *br)
 {
@@ -212,7 +214,7 @@ int commit_prepare(struct ctx *cx, struct commit *cm)
     return rc;
 }
 
-/* --- on the strand -------------------------------------------------------------------------------- */
+/* --- on the strand ---------------------------------------------------------------------------- */
 
 /* 2. ANSWERED: it is known, GO_ON: it is not, NEED_MORE: what we saw is too old to tell. */
 static enum say replayed(const struct commit *cm)
@@ -257,10 +259,11 @@ static int decide(struct ctx *cx, const struct commit *cm)
 {
     const struct evidence *ev = &cm->ev;
     if (ev->missing.p)
-        return ctx_fail(cx, E_CONFLICT, RES_TABLE, branch_object(cx, cm->br),
-                        "manifest-bad: snapshot %lld names %.*s, which is no file in the warehouse; "
-                        "write its files before the commit, below the path of GET table",
-                        (long long)cm->snap.id, STR(ev->missing));
+        return ctx_fail(
+            cx, E_CONFLICT, RES_TABLE, branch_object(cx, cm->br),
+            "manifest-bad: snapshot %lld names %.*s, which is no file in the warehouse; "
+            "write its files before the commit, below the path of GET table",
+            (long long)cm->snap.id, STR(ev->missing));
     if (!ev->schema_known)
         return ctx_fail(cx, E_CONFLICT, RES_TABLE, branch_object(cx, cm->br),
                         "schema-unknown: snapshot %lld has schema id %lld, which this table does "

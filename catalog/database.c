@@ -1,7 +1,7 @@
 /* database.c - databases: rows in the store, and a directory name each.
  *
- * A database's directory (below the warehouse root) is made with its first table. Dropping one drops
- * its tables in the same transaction; their directories follow as purges. */
+ * A database's directory (below the warehouse root) is made with its first table. Dropping one
+ * drops its tables in the same transaction; their directories follow as purges. */
 #include "catalog/catalog_int.h"
 
 #include "proto/base/clock.h"
@@ -83,7 +83,9 @@ int cat_db_list(struct ctx *cx, struct catalog *c, const struct warehouse *w,
 static bool has_str(const struct json *arr, str s)
 {
     if (arr)
-        JSON_EACH(it, arr) if (str_eq(it->s, s)) return true;
+        JSON_EACH (it, arr)
+            if (str_eq(it->s, s))
+                return true;
     return false;
 }
 
@@ -104,8 +106,7 @@ static int options_apply(struct ctx *cx, const struct json *old, const struct js
         return ctx_nomem(cx);
     json_out_init(&o, out);
     json_obj(&o);
-    JSON_EACH(it, old)
-    {
+    JSON_EACH (it, old) {
         char *key = str_dupz(&cx->arena, it->key);
         if (!key)
             return ctx_nomem(cx);
@@ -116,16 +117,14 @@ static int options_apply(struct ctx *cx, const struct json *old, const struct js
         }
     }
     if (updates)
-        JSON_EACH(it, updates)
-        {
+        JSON_EACH (it, updates) {
             json_keys(&o, it->key);
             json_str(&o, it->s);
             ret->updated[ret->n_updated++] = it->key;
         }
     json_end(&o);
     if (removals)
-        JSON_EACH(it, removals)
-        {
+        JSON_EACH (it, removals) {
             char *key = str_dupz(&cx->arena, it->s);
             if (!key)
                 return ctx_nomem(cx);
@@ -140,9 +139,11 @@ static int options_apply(struct ctx *cx, const struct json *old, const struct js
 static int alter_check(struct ctx *cx, const struct json *removals, const struct json *updates)
 {
     if (removals && updates)
-        JSON_EACH(it, updates) if (has_str(removals, it->key)) return ctx_fail(
-            cx, E_INVAL, RES_DATABASE, it->key,
-            "option '%.*s' is in removals and in updates; keep one of the two", STR(it->key));
+        JSON_EACH (it, updates)
+            if (has_str(removals, it->key))
+                return ctx_fail(cx, E_INVAL, RES_DATABASE, it->key,
+                                "option '%.*s' is in removals and in updates; keep one of the two",
+                                STR(it->key));
     return 0;
 }
 
@@ -186,7 +187,7 @@ int cat_db_drop(struct ctx *cx, struct catalog *c, const struct warehouse *w, st
     int rc = STORE(c->o.store, db_drop, cx, row.id, clock_wall_ms(), &au, &purges, &n);
     for (size_t i = 0; rc == 0 && i < n; i++)
         table_forget_id(c, purges[i].table_id);
-    names_changed(c, (struct warehouse *)w, STR_NONE); /* all: on an error nobody knows which */
+    names_changed(c, (struct warehouse *)w, rc == E_UNKNOWN ? STR_NONE : STR_LIT(""));
     TRY(rc);
     for (size_t i = 0; i < n; i++)
         IGNORE(purge_post(c, &purges[i])); /* what cannot be queued is resumed at the next start */

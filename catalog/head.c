@@ -39,8 +39,13 @@ struct head *head_new(const struct snapshot *s, const struct totals *t, int64_t 
     body_write(&body, s, t);
     if (buf_fail(&body))
         return NULL;
-    str texts[] = {s->uuid,           s->raw,        buf_str(&body), s->base_manifest_list,
-                   s->delta_manifest_list, s->index_manifest, s->statistics};
+    str texts[] = {s->uuid,
+                   s->raw,
+                   buf_str(&body),
+                   s->base_manifest_list,
+                   s->delta_manifest_list,
+                   s->index_manifest,
+                   s->statistics};
     size_t n = 0;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         n += texts[i].len;

@@ -8,7 +8,8 @@
 #include "catalog/store/store.h"
 #include "manifest/snapshot.h"
 
-int outcome_key(struct ctx *cx, const struct snapshot *s, uint8_t ret[OUTCOME_KEY_LEN]) WARN_UNUSED; /* E_NOMEM */
+int outcome_key(struct ctx *cx, const struct snapshot *s,
+                uint8_t ret[OUTCOME_KEY_LEN]) WARN_UNUSED; /* E_NOMEM */
 
 /* The outcomes recorded by this process on one branch, newest OUTCOME_RING. `seq` counts all that
  * were ever added, so that whoever looked into the store at seq = n knows whether the ring still
@@ -19,7 +20,8 @@ struct outcome_ring {
     _Atomic int64_t seq;
 };
 void outcome_ring_add(struct outcome_ring *r, const struct outcome *o);
-const struct outcome *outcome_ring_find(const struct outcome_ring *r, const uint8_t key[OUTCOME_KEY_LEN]);
+const struct outcome *outcome_ring_find(const struct outcome_ring *r,
+                                        const uint8_t key[OUTCOME_KEY_LEN]);
 bool outcome_ring_covers(const struct outcome_ring *r, int64_t since_seq);
 /* After a rollback to `snapshot_id`: what came later is forgotten, and seq moves past everything a
  * reader may have seen, so that each must look again. */

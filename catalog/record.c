@@ -1,11 +1,11 @@
 /* record.c - step 6: what exists as a file becomes known to the store.
  *
- * Between the creation of a snapshot and its record the branch has a `pending`: the head in memory is
- * the new one already (readers see it: it is durable), and no change is taken until the record is
- * made. If the process dies, catch-up finds the file and makes the same record.
+ * Between the creation of a snapshot and its record the branch has a `pending`: the head in memory
+ * is the new one already (readers see it: it is durable), and no change is taken until the record
+ * is made. If the process dies, catch-up finds the file and makes the same record.
  *
- * A pending is `unsure` when the disk could not say whether the file is there for good. Then the head
- * in memory is still the old one, readers wait for the next turn, and that looks first. */
+ * A pending is `unsure` when the disk could not say whether the file is there for good. Then the
+ * head in memory is still the old one, readers wait for the next turn, and that looks first. */
 #include "catalog/catalog_int.h"
 
 #include <unistd.h>
@@ -16,7 +16,7 @@
 #include "proto/base/log.h"
 #include "proto/base/mem.h"
 
-#define EXIT_AFTER_CREATE 74
+#define EXIT_AFTER_CREATE      74
 #define AFTER_CREATE_WINDOW_MS 60000
 #define BUSY_TRIES             100
 #define BUSY_WAIT_US           20000
@@ -89,9 +89,8 @@ static int record_write(struct ctx *cx, struct branch *br, struct commit_pending
                                  .expect_epoch = atomic_load(&br->epoch),
                                  .expect_head_id = p->expect_head_id,
                                  .outcome = o};
-    *o = (struct outcome){.snapshot_id = p->head->id,
-                          .recorded_ms = p->head->recorded_ms,
-                          .totals = p->head->totals};
+    *o = (struct outcome){
+        .snapshot_id = p->head->id, .recorded_ms = p->head->recorded_ms, .totals = p->head->totals};
     memcpy(o->key, p->key, sizeof o->key);
     head_row_fill(p->head, &br->file, &in.head);
     table_names(br->table, &db, &name);
@@ -171,13 +170,12 @@ int branch_record(struct ctx *cx, struct branch *br, struct commit_pending *p)
 }
 
 /* Ends the doubt: the pending is gone, or its head is the branch's. */
-static int settle(struct ctx *cx, struct branch *br)
+static int settle(struct ctx *cx, struct branch *br, bool *ret_there)
 {
     struct commit_pending *p = br->pending;
-    bool there;
-    TRY(look(cx, br, p, &there));
+    TRY(look(cx, br, p, ret_there));
     p->unsure = false;
-    if (there) {
+    if (*ret_there) {
         branch_file_seen(cx, br, p->head->id);
         branch_publish(br, head_ref(p->head));
     } else {
@@ -189,8 +187,9 @@ static int settle(struct ctx *cx, struct branch *br)
 
 int branch_record_pending(struct ctx *cx, struct branch *br)
 {
-    int rc = br->pending->unsure ? settle(cx, br) : 0;
-    if (rc == 0 && br->pending)
+    bool there = true;
+    int rc = br->pending->unsure ? settle(cx, br, &there) : 0;
+    if (rc == 0 && there)
         rc = branch_record(cx, br, br->pending);
     if (rc == 0 || rc == E_NOTFOUND)
         return rc;

@@ -1,14 +1,14 @@
 /* rollback.c - a branch goes back to an older snapshot: an intent, file steps, an end.
  *
  *   (1) store: the intent with its target, epoch + 1
- *   (2) files, each step can be repeated: the target's own file if a tag outlived it (and EARLIEST),
- *       LATEST := target, snapshots above it deleted newest first, long-lived changelogs above it,
- *       tags that name a snapshot above it
+ *   (2) files, each step can be repeated: the target's own file if a tag outlived it (and
+ *       EARLIEST), LATEST := target, snapshots above it deleted newest first, long-lived changelogs
+ *       above it, tags that name a snapshot above it
  *   (3) store: head := target, outcomes above it forgotten, the intent gone
  *
- * Newest first, so that a reader without Latch never sees a gap. While the intent is open readers are
- * not answered and nothing is committed; a failure of (2) or (3) leaves it open and the next turn
- * goes on. Data files stay. */
+ * Newest first, so that a reader without Latch never sees a gap. While the intent is open readers
+ * are not answered and nothing is committed; a failure of (2) or (3) leaves it open and the next
+ * turn goes on. Data files stay. */
 #include "catalog/catalog_int.h"
 
 #include "manifest/layout.h"
@@ -18,7 +18,7 @@
 #include "proto/base/log.h"
 #include "proto/json/json.h"
 
-/* --- the target ------------------------------------------------------------------------------------ */
+/* --- the target ------------------------------------------------------------------------------- */
 
 static int tag_snapshot(struct ctx *cx, struct branch *br, str tag, struct snapshot *ret)
 {
@@ -88,7 +88,7 @@ static int target_find(struct ctx *cx, struct branch *br, const struct rollback_
     return 0;
 }
 
-/* --- (2) -------------------------------------------------------------------------------------------- */
+/* --- (2) -------------------------------------------------------------------------------------- */
 
 struct ids {
     int64_t *at;
@@ -245,13 +245,13 @@ static int files(struct ctx *cx, struct branch *br, const struct target *to)
     return 0;
 }
 
-/* --- (3) -------------------------------------------------------------------------------------------- */
+/* --- (3) -------------------------------------------------------------------------------------- */
 
 static int totals_of(struct ctx *cx, struct branch *br, int64_t id, struct totals *ret)
 {
     struct outcome o;
-    int rc = STORE(br->table->cat->o.store, outcome_of, cx, str_of(br->table->id),
-                   str_of(br->name), id, &o);
+    int rc = STORE(br->table->cat->o.store, outcome_of, cx, str_of(br->table->id), str_of(br->name),
+                   id, &o);
     if (rc < 0 && rc != E_NOTFOUND)
         return rc;
     ctx_reset_err(cx);
@@ -272,9 +272,8 @@ static int target_identity(struct ctx *cx, struct branch *br, int64_t id, struct
 
 static int apply(struct ctx *cx, struct branch *br, const struct snapshot *target)
 {
-    struct store_rollback_in in = {.intent_id = br->intent_id,
-                                   .table_id = str_of(br->table->id),
-                                   .branch = str_of(br->name)};
+    struct store_rollback_in in = {
+        .intent_id = br->intent_id, .table_id = str_of(br->table->id), .branch = str_of(br->name)};
     struct totals tot;
     str db, name;
     TRY(totals_of(cx, br, target->id, &tot));
@@ -316,7 +315,7 @@ int rollback_finish(struct ctx *cx, struct branch *br)
     return apply(cx, br, &to.snap);
 }
 
-/* --- (1) -------------------------------------------------------------------------------------------- */
+/* --- (1) -------------------------------------------------------------------------------------- */
 
 static int intent_write(struct ctx *cx, struct branch *br, const struct target *to)
 {

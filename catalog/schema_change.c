@@ -1,6 +1,9 @@
 /* schema_change.c - see schema_change.h. Source of the rules: Paimon's SchemaManager
  * (generateTableSchema, checkAlterTableOption, checkResetTableOption) and CoreOptions' immutable
- * options. Paimon answers UnsupportedOperationException for them: 501. */
+ * options. Paimon answers UnsupportedOperationException for them: 501.
+ *
+ * The rules look at the schema as it was before the request (`old`), whatever the request changed
+ * before. */
 #include "catalog/schema_change.h"
 
 /* Options that decide how files are laid out or merged: fixed once there are files. */
@@ -76,30 +79,67 @@ static int check_vectors(struct ctx *cx, const struct schema *s, str old_value, 
                     was ? "true" : "false", now ? "true" : "false");
 }
 
-static int check_clustering(struct ctx *cx, const struct schema *s, str key)
+static int check_clustering(struct ctx *cx, const struct schema *old, str key, const char *what)
 {
-    if (!str_eqz(key, "clustering.columns") || !schema_option(s, "pk-clustering-override").p)
+    if (!str_eqz(key, "clustering.columns") || !schema_option(old, "pk-clustering-override").p)
         return 0;
     return ctx_fail(cx, E_UNSUPPORTED, RES_NONE, STR_NONE,
-                    "Cannot change %.*s when pk-clustering-override enabled.", STR(key));
+                    "Cannot %s %.*s when pk-clustering-override enabled.", what, STR(key));
 }
 
-static int check_set(struct ctx *cx, const struct schema *s, str key, str old_value, str new_value)
+static int check_set(struct ctx *cx, const struct schema *old, str key, str old_value,
+                     str new_value)
 {
     if (is_immutable(key))
         return not_yet(cx, key);
     if (str_eqz(key, "bucket"))
         return check_bucket(cx, old_value, new_value);
     if (str_eqz(key, "deletion-vectors.enabled"))
-        return check_vectors(cx, s, old_value, new_value);
+        return check_vectors(cx, old, old_value, new_value);
     if ((str_eqz(key, "ignore-delete") || str_eqz(key, "ignore-update-before")) &&
         is_true(old_value) && !is_true(new_value))
         return ctx_fail(cx, E_UNSUPPORTED, RES_NONE, STR_NONE,
                         "Cannot change %.*s from true to false.", STR(key));
-    return check_clustering(cx, s, key);
+    return check_clustering(cx, old, key, "change");
 }
 
-static int set_option(struct ctx *cx, const struct json *ch, bool has_snapshots, struct schema *s)
+/* "p, k" is the list p k */
+static bool names_keys(str text, const struct str_list *keys)
+{
+    str rest = text, part;
+    size_t n = 0;
+    while (str_split(&rest, ',', &part)) {
+        part = str_trim(part);
+        if (part.len == 0)
+            continue;
+        if (n == keys->n || !str_eq(part, keys->items[n]))
+            return false;
+        n++;
+    }
+    return n == keys->n;
+}
+
+/* Is it so already? Keys live in lists of their own, and the type has a default. */
+static bool unchanged(const struct schema *old, str key, str old_value, str new_value)
+{
+    if (str_eqz(key, "type"))
+        return str_ieq(new_value, old_value.p ? old_value : STR_LIT("table"));
+    if (old_value.p)
+        return str_eq(old_value, new_value);
+    if (str_eqz(key, "primary-key"))
+        return names_keys(new_value, &old->primary_keys);
+    return str_eqz(key, "partition") && names_keys(new_value, &old->partition_keys);
+}
+
+/* Never changed, with or without snapshots. */
+static bool is_frozen(str key)
+{
+    return str_eqz(key, "type") || str_ieq(key, STR_LIT("path")) || str_eqz(key, "primary-key") ||
+           str_eqz(key, "partition");
+}
+
+static int set_option(struct ctx *cx, const struct json *ch, bool has_snapshots,
+                      const struct schema *old, struct schema *s)
 {
     str key, value;
     TRY(json_want_str(cx, ch, "change", "key", &key));
@@ -107,18 +147,18 @@ static int set_option(struct ctx *cx, const struct json *ch, bool has_snapshots,
     char *key_z = str_dupz(&cx->arena, key);
     if (!key_z)
         return ctx_nomem(cx);
-    str old_value = schema_option(s, key_z);
-    if (old_value.p && str_eq(old_value, value))
+    str old_value = schema_option(old, key_z);
+    if (unchanged(old, key, old_value, value))
         return 0;
-    if (str_eqz(key, "type") || str_eqz(key, "path"))
+    if (is_frozen(key))
         return not_yet(cx, key);
     if (has_snapshots)
-        TRY(check_set(cx, s, key, old_value, value));
+        TRY(check_set(cx, old, key, old_value, value));
     return schema_set_option(cx, s, key, value);
 }
 
 static int remove_option(struct ctx *cx, const struct json *ch, bool has_snapshots,
-                         struct schema *s)
+                         const struct schema *old, struct schema *s)
 {
     str key;
     TRY(json_want_str(cx, ch, "change", "key", &key));
@@ -127,9 +167,10 @@ static int remove_option(struct ctx *cx, const struct json *ch, bool has_snapsho
     if (has_snapshots && str_eqz(key, "bucket"))
         return ctx_fail(cx, E_UNSUPPORTED, RES_NONE, STR_NONE, "Cannot reset bucket.");
     if (has_snapshots && str_eqz(key, "deletion-vectors.enabled"))
-        TRY(check_vectors(cx, s, schema_option(s, "deletion-vectors.enabled"), STR_LIT("false")));
+        TRY(check_vectors(cx, old, schema_option(old, "deletion-vectors.enabled"),
+                          STR_LIT("false")));
     if (has_snapshots)
-        TRY(check_clustering(cx, s, key));
+        TRY(check_clustering(cx, old, key, "reset"));
     return schema_remove_option(cx, s, key);
 }
 
@@ -143,9 +184,15 @@ static int update_comment(struct ctx *cx, const struct json *ch, struct schema *
 
 /* Known to Paimon, changes of columns and keys. */
 static const char *const column_actions[] = {
-    "addColumn",           "renameColumn",           "dropColumn",           "updateColumnType",
-    "updateColumnNullability", "updateColumnComment", "updateColumnDefaultValue",
-    "updateColumnPosition", "dropPrimaryKey",
+    "addColumn",
+    "renameColumn",
+    "dropColumn",
+    "updateColumnType",
+    "updateColumnNullability",
+    "updateColumnComment",
+    "updateColumnDefaultValue",
+    "updateColumnPosition",
+    "dropPrimaryKey",
 };
 
 static int other_action(struct ctx *cx, str action)
@@ -162,14 +209,15 @@ static int other_action(struct ctx *cx, str action)
                     STR(action));
 }
 
-static int apply_one(struct ctx *cx, const struct json *ch, bool has_snapshots, struct schema *s)
+static int apply_one(struct ctx *cx, const struct json *ch, bool has_snapshots,
+                     const struct schema *old, struct schema *s)
 {
     str action;
     TRY(json_want_str(cx, ch, "change", "action", &action));
     if (str_eqz(action, "setOption"))
-        return set_option(cx, ch, has_snapshots, s);
+        return set_option(cx, ch, has_snapshots, old, s);
     if (str_eqz(action, "removeOption"))
-        return remove_option(cx, ch, has_snapshots, s);
+        return remove_option(cx, ch, has_snapshots, old, s);
     if (str_eqz(action, "updateComment"))
         return update_comment(cx, ch, s);
     return other_action(cx, action);
@@ -178,7 +226,8 @@ static int apply_one(struct ctx *cx, const struct json *ch, bool has_snapshots, 
 int schema_change_apply(struct ctx *cx, const struct json *changes, bool has_snapshots,
                         struct schema *s)
 {
-    JSON_EACH(ch, changes)
-        TRY(apply_one(cx, ch, has_snapshots, s));
+    const struct schema old = *s; /* its arrays are never written to */
+    JSON_EACH (ch, changes)
+        TRY(apply_one(cx, ch, has_snapshots, &old, s));
     return 0;
 }

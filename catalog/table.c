@@ -3,19 +3,19 @@
  * Invariants
  *  - by_id is the truth: no two handles of one id ever exist, since a branch's strand lives in one.
  *  - by_name is a shortcut past the store. A loader reads ddl_seq, then the store, and inserts only
- *    if ddl_seq is unchanged. Whoever changes a name marks the warehouse (names_changing: by_name is
- *    not asked), commits to the store, then, under mu, moves ddl_seq and takes the table's name out.
- *    So a stale row is never inserted after the change, what was inserted before goes with it, and
- *    a name that was given up is never found once somebody else may have taken it. The new name
+ *    if ddl_seq is unchanged. Whoever changes a name marks the warehouse (names_changing: by_name
+ * is not asked), commits to the store, then, under mu, moves ddl_seq and takes the table's name
+ * out. So a stale row is never inserted after the change, what was inserted before goes with it,
+ * and a name that was given up is never found once somebody else may have taken it. The new name
  *    comes with the next load: two renames may reach mu in another order than the store.
  *  - refs: one for the maps, one for each borrower, one while a turn of a strand is queued.
- *  - The handles form a ring; eviction walks it (second chance) and takes only what nobody holds. */
+ *  - The handles form a ring; eviction walks it (second chance) and takes only what nobody holds.
+ */
 #include "catalog/catalog_int.h"
 
 #include "manifest/layout.h"
 #include "proto/base/assert.h"
 #include "proto/base/clock.h"
-#include "proto/base/log.h"
 #include "proto/base/mem.h"
 #include "proto/base/path.h"
 
@@ -51,7 +51,8 @@ bool object_split(str object, str *ret_name, str *ret_branch)
     return true;
 }
 
-/* --- making and freeing -------------------------------------------------------------------------- */
+/* --- making and freeing --------------------------------------------------------------------------
+ */
 
 static struct table_name *name_new(const struct warehouse *w, str db, str name)
 {
@@ -163,7 +164,7 @@ static struct table *table_new(struct catalog *c, struct warehouse *w, const str
     return t;
 }
 
-/* --- the maps ------------------------------------------------------------------------------------- */
+/* --- the maps --------------------------------------------------------------------------------- */
 
 static void ring_add(struct catalog *c, struct table *t)
 {
@@ -320,18 +321,6 @@ static uint64_t ddl_seq(struct catalog *c)
     return seq;
 }
 
-/* A schema file that cannot be read keeps nobody from reading the table. */
-static int schema_load(struct ctx *cx, struct warehouse *w, struct table_row *row)
-{
-    int rc = schema_catch_up(cx, w, row);
-    if (rc != E_CORRUPT && rc != E_UNSUPPORTED && rc != E_TOOBIG && rc != E_INVAL)
-        return rc;
-    log_warn("catalog", "schema.unreadable", LS("db", row->db_name), LS("table", row->name),
-             LZ("err", cx->err.msg));
-    ctx_reset_err(cx);
-    return 0;
-}
-
 static int table_load(struct ctx *cx, struct catalog *c, struct warehouse *w, str db, str name,
                       str id, struct table **ret)
 {
@@ -431,7 +420,7 @@ void tables_free(struct catalog *c)
     map_done(&c->by_id);
 }
 
-/* --- branches of a handle -------------------------------------------------------------------------- */
+/* --- branches of a handle --------------------------------------------------------------------- */
 
 static struct branch *branch_find(struct table *t, str name)
 {
@@ -456,7 +445,8 @@ int table_branch(struct ctx *cx, struct table *t, str name, struct branch **ret)
         for (br = t->branches; br && !str_eqz(name, br->name);)
             br = br->next;
         if (!br) {
-            fresh->next = t->branches->next; /* main stays first */
+            ASSERT(t->branches); /* main, and it stays first */
+            fresh->next = t->branches->next;
             t->branches->next = br = fresh;
         }
         pthread_mutex_unlock(&t->mu);

@@ -1,8 +1,8 @@
 /* table_ddl.c - tables made, described, renamed, altered, dropped.
  *
- * Create: (1) store: a directory that no table ever had, with a "create" intent; (2) directories and
- * schema-0, durable; (3) store: the row, the intent gone. What fails after (1) is purged, now or at
- * the next start, and the name was never taken. A directory that is there already is somebody
+ * Create: (1) store: a directory that no table ever had, with a "create" intent; (2) directories
+ * and schema-0, durable; (3) store: the row, the intent gone. What fails after (1) is purged, now
+ * or at the next start, and the name was never taken. A directory that is there already is somebody
  * else's (a file-system catalog's table): another one is chosen, and it is never deleted.
  * Alter: a schema file is a commit point like a snapshot: create schema-N if absent, then the row.
  * Newer files than the row are adopted before anything is decided (schema_catch_up). When the row
@@ -24,7 +24,7 @@
 #define SCHEMA_FILE_MAX ((size_t)64 << 20)
 #define RANDOM_DIGITS   8
 
-/* --- what both create and alter write ---------------------------------------------------------------- */
+/* --- what both create and alter write --------------------------------------------------------- */
 
 static int schema_text(struct ctx *cx, const struct schema *s, str *ret)
 {
@@ -68,7 +68,7 @@ static int table_name_check(struct ctx *cx, str name)
     return 0;
 }
 
-/* --- create ------------------------------------------------------------------------------------------- */
+/* --- create ----------------------------------------------------------------------------------- */
 
 static int schema_accept(struct ctx *cx, const struct json *j, struct schema *s)
 {
@@ -207,15 +207,17 @@ static int row_make(struct ctx *cx, struct catalog *c, const struct warehouse *w
     struct audit au;
     str who = cx->principal.len ? cx->principal : STR_LIT("latch");
     int64_t now = clock_wall_ms();
-    struct table_row row = {
-        .db_id = db->id,
-        .db_name = db->name,
-        .warehouse_id = w->id,
-        .name = name,
-        .dir = dir,
-        .type = type_of(s),
-        .stamp = {
-            .owner = who, .created_by = who, .updated_by = who, .created_ms = now, .updated_ms = now}};
+    struct table_row row = {.db_id = db->id,
+                            .db_name = db->name,
+                            .warehouse_id = w->id,
+                            .name = name,
+                            .dir = dir,
+                            .type = type_of(s),
+                            .stamp = {.owner = who,
+                                      .created_by = who,
+                                      .updated_by = who,
+                                      .created_ms = now,
+                                      .updated_ms = now}};
     rand_uuid(id);
     row.id = str_of(id);
     TRY(schema_text(cx, s, &row.schema_json));
@@ -236,8 +238,8 @@ static int name_free(struct ctx *cx, struct catalog *c, const struct warehouse *
                     STR(name));
 }
 
-int cat_table_create(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db,
-                     str name, const struct json *schema)
+int cat_table_create(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db, str name,
+                     const struct json *schema)
 {
     struct warehouse *ww = (struct warehouse *)w;
     struct db_row dbr;
@@ -265,7 +267,7 @@ int cat_table_create(struct ctx *cx, struct catalog *c, const struct warehouse *
     return 0;
 }
 
-/* --- describe, list, rename ---------------------------------------------------------------------------- */
+/* --- describe, list, rename ------------------------------------------------------------------- */
 
 static int info_fill(struct ctx *cx, const struct warehouse *w, const struct table_row *row,
                      struct table_info *ret)
@@ -283,7 +285,7 @@ static int row_read(struct ctx *cx, struct table *t, struct table_row *ret)
 {
     TRY(STORE(t->cat->o.store, table_by_id, cx, t->wh->id, str_of(t->id), ret));
     if (atomic_exchange(&t->schema_behind, false)) {
-        int rc = schema_catch_up(cx, t->wh, ret);
+        int rc = schema_load(cx, t->wh, ret);
         if (rc < 0)
             atomic_store(&t->schema_behind, true);
         return rc;
@@ -314,8 +316,8 @@ int cat_table_by_id(struct ctx *cx, struct catalog *c, const struct warehouse *w
     struct table_row row;
     TRY(table_open_by_id(cx, c, (struct warehouse *)w, id, &t));
     int rc = t->wh == w ? row_read(cx, t, &row)
-                        : ctx_fail(cx, E_NOTFOUND, RES_TABLE, id,
-                                   "no table has the id '%.*s' here", STR(id));
+                        : ctx_fail(cx, E_NOTFOUND, RES_TABLE, id, "no table has the id '%.*s' here",
+                                   STR(id));
     table_unref(t);
     TRY(rc);
     return info_fill(cx, w, &row, ret);
@@ -369,7 +371,9 @@ int cat_table_rename(struct ctx *cx, struct catalog *c, const struct warehouse *
     return rc;
 }
 
-/* --- alter ------------------------------------------------------------------------------------------------ */
+/* --- alter
+ * ------------------------------------------------------------------------------------------------
+ */
 
 /* Reads schema-<id> if it is there. 1: yes. */
 static int schema_read(struct ctx *cx, struct warehouse *w, str dir, int64_t id,
@@ -397,7 +401,7 @@ static int schema_sync(struct ctx *cx, struct warehouse *w, str dir, int64_t id)
     return path.p ? io_sync(w->io, cx, &path, 1) : ctx_nomem(cx);
 }
 
-int schema_catch_up(struct ctx *cx, struct warehouse *w, struct table_row *row)
+static int schema_catch_up(struct ctx *cx, struct warehouse *w, struct table_row *row)
 {
     for (;;) {
         struct table_schema ts;
@@ -417,6 +421,18 @@ int schema_catch_up(struct ctx *cx, struct warehouse *w, struct table_row *row)
         TRY(STORE(w->cat->o.store, table_by_id, cx, w->id, row->id, row));
         log_info("catalog", "schema.adopted", LS("table", row->name), LI("schema", row->schema_id));
     }
+}
+
+/* A schema file that cannot be read keeps nobody from reading the table. */
+int schema_load(struct ctx *cx, struct warehouse *w, struct table_row *row)
+{
+    int rc = schema_catch_up(cx, w, row);
+    if (rc != E_CORRUPT && rc != E_UNSUPPORTED && rc != E_TOOBIG && rc != E_INVAL)
+        return rc;
+    log_warn("catalog", "schema.unreadable", LS("db", row->db_name), LS("table", row->name),
+             LZ("err", cx->err.msg));
+    ctx_reset_err(cx);
+    return 0;
 }
 
 /* schema-<id> may be there without its row: whoever reads the table next looks. */
@@ -499,7 +515,9 @@ int table_alter(struct ctx *cx, struct branch *br, const struct json *changes)
     return 0;
 }
 
-/* --- drop --------------------------------------------------------------------------------------------------- */
+/* --- drop
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 int table_drop(struct ctx *cx, struct branch *br, str as_db, str as_name)
 {

@@ -4,6 +4,7 @@
  * dot divides the two. What belongs to another tenant does not exist for a principal. */
 #include "catalog/catalog_int.h"
 
+#include "proto/base/assert.h"
 #include "proto/base/clock.h"
 #include "proto/base/mem.h"
 #include "proto/base/path.h"
@@ -99,6 +100,7 @@ int warehouses_load(struct ctx *cx, struct catalog *c)
     for (size_t i = 0; i < n; i++) {
         struct warehouse *w = NULL;
         TRY(warehouse_new(cx, c, &rows[i], &w));
+        ASSERT(w);
         c->warehouses[c->n_warehouses++] = w;
         if (map_put(&c->by_prefix, str_of(w->prefix), w) < 0)
             return ctx_nomem(cx);

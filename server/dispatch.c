@@ -187,7 +187,8 @@ static int post_strand(struct request *rq)
  * the bounds do not count. */
 static int post(struct request *rq, int step)
 {
-    ASSERT(rq->next && (step != STEP_STRAND || (rq->strand && rq->parked))); /* not an HTTP thread */
+    ASSERT(rq->next &&
+           (step != STEP_STRAND || (rq->strand && rq->parked))); /* not an HTTP thread */
     bool admitted = rq->parked;
     if (!rq->parked) {
         need_request_id(rq);

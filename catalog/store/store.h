@@ -98,9 +98,10 @@ struct store_bootstrap_in {
     uint8_t token_hash[32];
     int64_t now_ms;
 };
-struct store_list_in { /* names above `after` in byte order, at most `limit` (none when it is not above 0) */
-    str after;         /* empty: from the start */
-    str prefix;        /* only names that begin with it; empty: all */
+struct
+    store_list_in { /* names above `after` in byte order, at most `limit` (none when it is not above 0) */
+    str after;  /* empty: from the start */
+    str prefix; /* only names that begin with it; empty: all */
     int64_t limit;
 };
 struct store_commit_in {
@@ -112,7 +113,7 @@ struct store_commit_in {
 };
 struct store_intent_in {
     struct intent_row row; /* id and epoch are ignored */
-    bool bump_epoch;       /* table_id/branch: epoch + 1, on condition expect_epoch/expect_head_id */
+    bool bump_epoch; /* table_id/branch: epoch + 1, on condition expect_epoch/expect_head_id */
     int64_t expect_epoch, expect_head_id;
     struct audit audit;
 };
@@ -124,7 +125,8 @@ struct store_rollback_in { /* the end of a rollback intent */
 };
 struct store_prune_in {
     int64_t outcomes_before_ms, outcomes_per_branch_max, audit_before_ms;
-    int64_t rows_max; /* > 0; deleted by this call at most; call again while *ret_more. Outcomes go oldest
+    int64_t
+        rows_max; /* > 0; deleted by this call at most; call again while *ret_more. Outcomes go oldest
                          snapshot first, up to the first of the branch that stays */
 };
 
@@ -137,45 +139,67 @@ struct store_ops {
     int (*bootstrap)(struct store *st, struct ctx *cx, const struct store_bootstrap_in *in);
     int (*is_empty)(struct store *st, struct ctx *cx, bool *ret);
     int (*warehouses)(struct store *st, struct ctx *cx, struct warehouse_row **ret, size_t *ret_n);
-    int (*token_find)(struct store *st, struct ctx *cx, const uint8_t hash[32], struct principal_row *ret); /* E_NOTFOUND */
+    int (*token_find)(struct store *st, struct ctx *cx, const uint8_t hash[32],
+                      struct principal_row *ret); /* E_NOTFOUND */
 
-    int (*db_create)(struct store *st, struct ctx *cx, const struct db_row *in, const struct audit *au); /* E_EXISTS */
-    int (*db_get)(struct store *st, struct ctx *cx, int64_t warehouse_id, str name, struct db_row *ret); /* E_NOTFOUND */
-    int (*db_list)(struct store *st, struct ctx *cx, int64_t warehouse_id, const struct store_list_in *in, str **ret, size_t *ret_n);
-    int (*db_alter)(struct store *st, struct ctx *cx, str db_id, str expect_options_json, str options_json, int64_t now_ms, str by, const struct audit *au); /* E_NOTFOUND, E_RACE: options changed meanwhile */
+    int (*db_create)(struct store *st, struct ctx *cx, const struct db_row *in,
+                     const struct audit *au); /* E_EXISTS */
+    int (*db_get)(struct store *st, struct ctx *cx, int64_t warehouse_id, str name,
+                  struct db_row *ret); /* E_NOTFOUND */
+    int (*db_list)(struct store *st, struct ctx *cx, int64_t warehouse_id,
+                   const struct store_list_in *in, str **ret, size_t *ret_n);
+    int (*db_alter)(struct store *st, struct ctx *cx, str db_id, str expect_options_json,
+                    str options_json, int64_t now_ms, str by,
+                    const struct audit *au); /* E_NOTFOUND, E_RACE: options changed meanwhile */
     /* Deletes the database and all its tables; each table's directory gets a "purge" intent with
      * args {"dir":…}. E_NOTFOUND. */
-    int (*db_drop)(struct store *st, struct ctx *cx, str db_id, int64_t now_ms, const struct audit *au, struct intent_row **ret, size_t *ret_n);
+    int (*db_drop)(struct store *st, struct ctx *cx, str db_id, int64_t now_ms,
+                   const struct audit *au, struct intent_row **ret, size_t *ret_n);
 
     /* Picks a directory for a new table that no table of this warehouse ever had: `base`, else base-2,
      * base-3, ...; remembers it for ever and opens a "create" intent with args {"dir":…}. */
-    int (*table_claim)(struct store *st, struct ctx *cx, int64_t warehouse_id, str base, int64_t now_ms, str *ret_dir, int64_t *ret_intent);
+    int (*table_claim)(struct store *st, struct ctx *cx, int64_t warehouse_id, str base,
+                       int64_t now_ms, str *ret_dir, int64_t *ret_intent);
     /* Inserts the table and its branch "main" (no head, epoch 0), removes the create intent (0: there is none). E_EXISTS,
      * E_NOTFOUND (db gone), E_RACE (the intent is gone: somebody may be deleting the directory). */
-    int (*table_create)(struct store *st, struct ctx *cx, const struct table_row *in, int64_t intent_id, const struct audit *au);
-    int (*table_get)(struct store *st, struct ctx *cx, int64_t warehouse_id, str db, str name, struct table_row *ret); /* E_NOTFOUND with res TABLE or DATABASE */
-    int (*table_by_id)(struct store *st, struct ctx *cx, int64_t warehouse_id, str id, struct table_row *ret); /* E_NOTFOUND */
-    int (*table_list)(struct store *st, struct ctx *cx, str db_id, const struct store_list_in *in, str type /* empty: all */, str **ret, size_t *ret_n);
+    int (*table_create)(struct store *st, struct ctx *cx, const struct table_row *in,
+                        int64_t intent_id, const struct audit *au);
+    int (*table_get)(struct store *st, struct ctx *cx, int64_t warehouse_id, str db, str name,
+                     struct table_row *ret); /* E_NOTFOUND with res TABLE or DATABASE */
+    int (*table_by_id)(struct store *st, struct ctx *cx, int64_t warehouse_id, str id,
+                       struct table_row *ret); /* E_NOTFOUND */
+    int (*table_list)(struct store *st, struct ctx *cx, str db_id, const struct store_list_in *in,
+                      str type /* empty: all */, str **ret, size_t *ret_n);
     /* E_NOTFOUND (table or target database), E_EXISTS (target name). */
-    int (*table_rename)(struct store *st, struct ctx *cx, const struct table_named *t, int64_t warehouse_id, str to_db, str to_name, int64_t now_ms, str by, const struct audit *au);
+    int (*table_rename)(struct store *st, struct ctx *cx, const struct table_named *t,
+                        int64_t warehouse_id, str to_db, str to_name, int64_t now_ms, str by,
+                        const struct audit *au);
     /* E_RACE when schema_id is not expect_schema_id any more. */
-    int (*table_alter)(struct store *st, struct ctx *cx, str id, int64_t expect_schema_id, int64_t schema_id, str schema_json, str type, int64_t now_ms, str by, const struct audit *au);
+    int (*table_alter)(struct store *st, struct ctx *cx, str id, int64_t expect_schema_id,
+                       int64_t schema_id, str schema_json, str type, int64_t now_ms, str by,
+                       const struct audit *au);
     /* Deletes the table, its branches and their open intents; outcomes go with prune. Opens a purge intent for its directory. */
-    int (*table_drop)(struct store *st, struct ctx *cx, const struct table_named *t, int64_t now_ms, const struct audit *au, struct intent_row *ret);
+    int (*table_drop)(struct store *st, struct ctx *cx, const struct table_named *t, int64_t now_ms,
+                      const struct audit *au, struct intent_row *ret);
 
-    int (*branch_get)(struct store *st, struct ctx *cx, str table_id, str branch, struct branch_row *ret); /* E_NOTFOUND */
+    int (*branch_get)(struct store *st, struct ctx *cx, str table_id, str branch,
+                      struct branch_row *ret); /* E_NOTFOUND */
     /* Step 6 of a commit. E_RACE when epoch or head are not what was expected, E_NOTFOUND when the
      * branch is gone. E_UNKNOWN when the database cannot say whether it is durable. An outcome of the
      * same snapshot is replaced; of two with one key outcome_find gives the newest snapshot's. */
     int (*commit_record)(struct store *st, struct ctx *cx, const struct store_commit_in *in);
-    int (*outcome_find)(struct store *st, struct ctx *cx, str table_id, str branch, const uint8_t key[OUTCOME_KEY_LEN], struct outcome *ret); /* E_NOTFOUND */
+    int (*outcome_find)(struct store *st, struct ctx *cx, str table_id, str branch,
+                        const uint8_t key[OUTCOME_KEY_LEN], struct outcome *ret); /* E_NOTFOUND */
     /* The outcome that made snapshot `snapshot_id`. E_NOTFOUND. */
-    int (*outcome_of)(struct store *st, struct ctx *cx, str table_id, str branch, int64_t snapshot_id, struct outcome *ret);
+    int (*outcome_of)(struct store *st, struct ctx *cx, str table_id, str branch,
+                      int64_t snapshot_id, struct outcome *ret);
 
     /* A branch has one open intent at most: E_RACE. Without a branch nothing is checked and the epoch
      * is 0; with one and without bump_epoch the intent carries the branch's epoch. bump_epoch needs a branch. */
-    int (*intent_begin)(struct store *st, struct ctx *cx, const struct store_intent_in *in, int64_t *ret_id, int64_t *ret_epoch); /* E_RACE, E_NOTFOUND */
-    int (*intent_finish)(struct store *st, struct ctx *cx, int64_t id); /* removes it; gone already is fine */
+    int (*intent_begin)(struct store *st, struct ctx *cx, const struct store_intent_in *in,
+                        int64_t *ret_id, int64_t *ret_epoch); /* E_RACE, E_NOTFOUND */
+    int (*intent_finish)(struct store *st, struct ctx *cx,
+                         int64_t id); /* removes it; gone already is fine */
     /* E_NOTFOUND: the intent or the branch is gone; nothing was done. */
     int (*rollback_finish)(struct store *st, struct ctx *cx, const struct store_rollback_in *in);
     int (*intents_open)(struct store *st, struct ctx *cx, struct intent_row **ret, size_t *ret_n);
@@ -189,8 +213,8 @@ struct store {
 #define STORE(st, fn, ...) ((st)->ops->fn((st), ##__VA_ARGS__))
 
 struct store_sqlite_opts {
-    str path;              /* the file; its directory exists, 0700-like */
-    size_t queue_max;      /* transactions waiting for the writer */
+    str path;                 /* the file; its directory exists, 0700-like */
+    size_t queue_max;         /* transactions waiting for the writer */
     int64_t checkpoint_bytes; /* of WAL, after which the checkpoint thread folds it in */
 };
 struct store_counts { /* since start, for metrics */
@@ -199,7 +223,8 @@ struct store_counts { /* since start, for metrics */
 };
 /* Opens or makes the database; runs the migrations that are missing, after a backup beside it
  * (<path>.bak-<version>). E_UNSUPPORTED when a newer Latch wrote it. */
-int store_sqlite_new(struct ctx *cx, const struct store_sqlite_opts *o, struct store **ret) WARN_UNUSED;
+int store_sqlite_new(struct ctx *cx, const struct store_sqlite_opts *o,
+                     struct store **ret) WARN_UNUSED;
 void store_sqlite_counts(struct store *st, struct store_counts *ret);
 int store_mem_new(struct ctx *cx, struct store **ret) WARN_UNUSED;
 

@@ -137,16 +137,15 @@ int sm_table_by_id(struct store *st, struct ctx *cx, int64_t warehouse_id, str i
 int sm_table_create(struct store *st, struct ctx *cx, const struct table_row *in, int64_t intent_id,
                     const struct audit *au);
 int sm_table_rename(struct store *st, struct ctx *cx, const struct table_named *named,
-                    int64_t warehouse_id, str to_db,
-                    str to_name, int64_t now_ms, str by, const struct audit *au);
+                    int64_t warehouse_id, str to_db, str to_name, int64_t now_ms, str by,
+                    const struct audit *au);
 int sm_table_alter(struct store *st, struct ctx *cx, str id, int64_t expect_schema_id,
                    int64_t schema_id, str schema_json, str type, int64_t now_ms, str by,
                    const struct audit *au);
 int sm_table_claim(struct store *st, struct ctx *cx, int64_t warehouse_id, str base, int64_t now_ms,
                    str *ret_dir, int64_t *ret_intent);
-int sm_table_drop(struct store *st, struct ctx *cx, const struct table_named *named,
-                  int64_t now_ms, const struct audit *au,
-                  struct intent_row *ret);
+int sm_table_drop(struct store *st, struct ctx *cx, const struct table_named *named, int64_t now_ms,
+                  const struct audit *au, struct intent_row *ret);
 int sm_db_drop(struct store *st, struct ctx *cx, str db_id, int64_t now_ms, const struct audit *au,
                struct intent_row **ret, size_t *ret_n);
 int sm_branch_get(struct store *st, struct ctx *cx, str table_id, str branch,

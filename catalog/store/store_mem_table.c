@@ -288,15 +288,15 @@ static int table_replace(struct ctx *cx, struct m_table *t, struct table_row *ro
 
 static int still_named(struct ctx *cx, const struct m_table *t, const struct table_named *named)
 {
-    if (!named->db.p ||
-        (str_eq(t->db->row.name, named->db) && str_eq(t->row.name, named->name)))
+    if (!named->db.p || (str_eq(t->db->row.name, named->db) && str_eq(t->row.name, named->name)))
         return 0;
     return ctx_fail(cx, E_NOTFOUND, RES_TABLE, named->name, "table %.*s.%.*s does not exist",
                     STR(named->db), STR(named->name));
 }
 
 int sm_table_rename(struct store *st, struct ctx *cx, const struct table_named *named,
-                    int64_t warehouse_id, str to_db, str to_name, int64_t now_ms, str by, const struct audit *au)
+                    int64_t warehouse_id, str to_db, str to_name, int64_t now_ms, str by,
+                    const struct audit *au)
 {
     LOCKED(st);
     struct m_table *t;
@@ -441,8 +441,8 @@ void sm_table_unlink(struct store_mem *s, struct m_table *t)
     table_free(&t);
 }
 
-int sm_table_drop(struct store *st, struct ctx *cx, const struct table_named *named,
-                  int64_t now_ms, const struct audit *au, struct intent_row *ret)
+int sm_table_drop(struct store *st, struct ctx *cx, const struct table_named *named, int64_t now_ms,
+                  const struct audit *au, struct intent_row *ret)
 {
     LOCKED(st);
     struct m_table *t;

@@ -106,7 +106,8 @@ struct store_sqlite {
     int64_t checkpoint_pages;
 
     struct queue queue; /* of struct op, for the writer */
-    struct conn writer; /* whose turn it is; the opener's before the writer starts and after it ended */
+    struct conn
+        writer; /* whose turn it is; the opener's before the writer starts and after it ended */
     pthread_mutex_t turn;
     _Atomic int64_t waiting; /* operations that are queued or in a group of the writer thread */
     pthread_t writer_thread;
@@ -230,14 +231,13 @@ int sq_table_by_id(struct store *st, struct ctx *cx, int64_t warehouse_id, str i
 int sq_table_list(struct store *st, struct ctx *cx, str db_id, const struct store_list_in *in,
                   str type, str **ret, size_t *ret_n);
 int sq_table_rename(struct store *st, struct ctx *cx, const struct table_named *t,
-                    int64_t warehouse_id, str to_db,
-                    str to_name, int64_t now_ms, str by, const struct audit *au);
+                    int64_t warehouse_id, str to_db, str to_name, int64_t now_ms, str by,
+                    const struct audit *au);
 int sq_table_alter(struct store *st, struct ctx *cx, str id, int64_t expect_schema_id,
                    int64_t schema_id, str schema_json, str type, int64_t now_ms, str by,
                    const struct audit *au);
 int sq_table_drop(struct store *st, struct ctx *cx, const struct table_named *t, int64_t now_ms,
-                  const struct audit *au,
-                  struct intent_row *ret);
+                  const struct audit *au, struct intent_row *ret);
 int sq_branch_get(struct store *st, struct ctx *cx, str table_id, str branch,
                   struct branch_row *ret);
 int sq_commit_record(struct store *st, struct ctx *cx, const struct store_commit_in *in);

@@ -308,7 +308,8 @@ static int tx_rename(struct conn *c, struct ctx *cx, void *p)
 }
 
 int sq_table_rename(struct store *st, struct ctx *cx, const struct table_named *t,
-                    int64_t warehouse_id, str to_db, str to_name, int64_t now_ms, str by, const struct audit *au)
+                    int64_t warehouse_id, str to_db, str to_name, int64_t now_ms, str by,
+                    const struct audit *au)
 {
     struct rename_io io = {t, to_db, to_name, by, warehouse_id, now_ms, au};
     return sq_write(sqlite_of(st), cx, tx_rename, &io);

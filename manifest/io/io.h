@@ -35,7 +35,8 @@ struct io_ops {
      * directory. IO_PUT_EXISTED when somebody was first (whether theirs is durable only they know;
      * sync() makes it so). E_UNKNOWN when it may or may not exist now.
      * Any other error: it does not exist through us. */
-    int (*put_if_absent)(struct io *io, struct ctx *cx, str path, str data, enum io_put_result *ret);
+    int (*put_if_absent)(struct io *io, struct ctx *cx, str path, str data,
+                         enum io_put_result *ret);
     /* As sync(needs) and then put_if_absent, but all that is before the link runs side by side. May be
      * NULL: io_put_after does the two one after the other. */
     int (*put_after)(struct io *io, struct ctx *cx, const str *needs, size_t n, str path, str data,
@@ -51,7 +52,8 @@ struct io_ops {
     int (*mkdirs)(struct io *io, struct ctx *cx, str path);
     /* A rename, durable; E_EXISTS if `to` is there; E_UNKNOWN: it may be undone by a power loss. */
     int (*move)(struct io *io, struct ctx *cx, str from, str to);
-    int (*remove_tree)(struct io *io, struct ctx *cx, str path); /* all below and itself; gone already is fine */
+    int (*remove_tree)(struct io *io, struct ctx *cx,
+                       str path); /* all below and itself; gone already is fine */
     /* Makes files that others wrote durable: fdatasync each, then each of their directories once. A
      * path that does not exist: E_NOTFOUND. A path of a directory makes what was created and deleted
      * in it durable (del and remove_tree do not). After E_IO data may be lost although a second try
@@ -69,7 +71,7 @@ static inline void io_free(struct io *io)
     if (io)
         io->ops->free(io);
 }
-#define IO_FN(io, fn, ...) ((io)->ops->fn((io), __VA_ARGS__))
+#define IO_FN(io, fn, ...)                     ((io)->ops->fn((io), __VA_ARGS__))
 #define io_read(io, cx, path, max, ret)        IO_FN(io, read, cx, path, max, ret)
 #define io_write(io, cx, path, data, sync)     IO_FN(io, write, cx, path, data, sync)
 #define io_put_if_absent(io, cx, path, d, ret) IO_FN(io, put_if_absent, cx, path, d, ret)
@@ -97,15 +99,16 @@ static inline int io_put_after(struct io *io, struct ctx *cx, const str *needs, 
 
 static inline int io_hint(struct io *io, struct ctx *cx, str path, str data)
 {
-    return io->ops->hint ? IO_FN(io, hint, cx, path, data) : IO_FN(io, write, cx, path, data, false);
+    return io->ops->hint ? IO_FN(io, hint, cx, path, data)
+                         : IO_FN(io, write, cx, path, data, false);
 }
 
 struct pool;
 struct io_local_opts {
-    str root;          /* absolute; made (with parents) if missing */
-    unsigned dir_mode; /* e.g. 02775, regardless of umask */
-    unsigned file_mode;/* e.g. 0664 */
-    str group;         /* name or number; empty: leave it */
+    str root;           /* absolute; made (with parents) if missing */
+    unsigned dir_mode;  /* e.g. 02775, regardless of umask */
+    unsigned file_mode; /* e.g. 0664 */
+    str group;          /* name or number; empty: leave it */
     struct pool *syncs; /* runs fsyncs side by side; outlives the io; NULL: one after another */
 };
 /* Probes the root: it must be writable and know link(2) or renameat2(RENAME_NOREPLACE); else E_UNSUPPORTED

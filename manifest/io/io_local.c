@@ -18,7 +18,7 @@
 #include "proto/base/inject.h"
 #include "proto/base/mem.h"
 
-#define READ_STEP  4096
+#define READ_STEP 4096
 
 static struct io_local *self(struct io *io)
 {
@@ -47,7 +47,7 @@ static int refuse_link(struct ctx *cx, const char *what, str path, const struct 
     return iol_fail(cx, what, path);
 }
 
-/* --- read ------------------------------------------------------------------------------------ */
+/* --- read ------------------------------------------------------------------------------------- */
 
 static int too_big(struct ctx *cx, str path, size_t max)
 {
@@ -125,7 +125,7 @@ static int local_read(struct io *io, struct ctx *cx, str path, size_t max_bytes,
     return rc;
 }
 
-/* --- write ----------------------------------------------------------------------------------- */
+/* --- write ------------------------------------------------------------------------------------ */
 
 static int local_write(struct io *io, struct ctx *cx, str path, str data, bool sync)
 {
@@ -236,7 +236,7 @@ static int local_sync(struct io *io, struct ctx *cx, const str *paths, size_t n)
     return iol_sync_all(self(io), cx, paths, n, STR_NONE, -1);
 }
 
-/* --- stat and list --------------------------------------------------------------------------- */
+/* --- stat and list ---------------------------------------------------------------------------- */
 
 static int local_stat(struct io *io, struct ctx *cx, str path, struct io_stat *ret)
 {
@@ -330,7 +330,7 @@ static int local_list(struct io *io, struct ctx *cx, str path, struct io_entry *
     return 0;
 }
 
-/* --- names ----------------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------ */
 
 static int local_del(struct io *io, struct ctx *cx, str path)
 {

@@ -67,7 +67,7 @@ void iol_close(int *fd)
     errno = sys;
 }
 
-/* --- open ------------------------------------------------------------------------------------ */
+/* --- open ------------------------------------------------------------------------------------- */
 
 int iol_open(int dir, const char *rel, uint64_t flags)
 {
@@ -134,7 +134,7 @@ void iol_place_done(struct iol_place *at)
     iol_close(&at->dir);
 }
 
-/* --- sync ------------------------------------------------------------------------------------ */
+/* --- sync ------------------------------------------------------------------------------------- */
 
 static bool sync_refused(void)
 {
@@ -165,7 +165,7 @@ int iol_sync_dir(int fd)
     return where_it_exists(iol_sync_file(fd));
 }
 
-/* --- files and directories of ours ----------------------------------------------------------- */
+/* --- files and directories of ours ------------------------------------------------------------ */
 
 int iol_own(const struct io_local *l, int fd, mode_t mode)
 {
@@ -248,7 +248,7 @@ void iol_temp_done(struct iol_temp *t)
     iol_close(&t->fd);
 }
 
-/* --- directories that are read --------------------------------------------------------------- */
+/* --- directories that are read ---------------------------------------------------------------- */
 
 DIR *iol_dir(int fd)
 {

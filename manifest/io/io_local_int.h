@@ -25,7 +25,7 @@ struct io_local {
     mode_t dir_mode, file_mode;
     gid_t gid;      /* GID_NONE: files keep the group that the system gives them */
     bool has_links; /* link(2) creates a name exclusively; else renameat2(RENAME_NOREPLACE) does */
-    struct pool *syncs; /* NULL: one after another */
+    struct pool *syncs;      /* NULL: one after another */
     _Atomic int64_t sync_us; /* mean of the last fsyncs */
 };
 

@@ -20,7 +20,7 @@ static void drop(struct io_local **l)
         io_free(&(*l)->io);
 }
 
-/* --- options --------------------------------------------------------------------------------- */
+/* --- options ---------------------------------------------------------------------------------- */
 
 static int check_modes(struct ctx *cx, const struct io_local_opts *o)
 {
@@ -75,7 +75,7 @@ static int find_group(struct ctx *cx, str group, gid_t *ret)
     return 0;
 }
 
-/* --- the root -------------------------------------------------------------------------------- */
+/* --- the root --------------------------------------------------------------------------------- */
 
 static int step(const struct io_local *l, int dir, const char *name)
 {
@@ -108,7 +108,7 @@ static int open_root(struct io_local *l, struct ctx *cx, str root)
     return 0;
 }
 
-/* --- the probe ------------------------------------------------------------------------------- */
+/* --- the probe -------------------------------------------------------------------------------- */
 
 static bool not_supported(int sys)
 {

@@ -13,6 +13,7 @@
  *
  * Threads: any; one mutex around every call. */
 #include "manifest/io/io.h"
+#include "proto/base/assert.h"
 
 #include <pthread.h>
 
@@ -59,7 +60,7 @@ static void unlock(struct io_mem **m)
     pthread_mutex_unlock(&(*m)->mu);
 }
 
-/* --- nodes and entries ----------------------------------------------------------------------- */
+/* --- nodes and entries ------------------------------------------------------------------------ */
 
 static struct node *node_new(struct io_mem *m, bool is_dir, str data)
 {
@@ -170,7 +171,7 @@ static int sync_file(struct node *n)
     return 0;
 }
 
-/* --- paths and errors ------------------------------------------------------------------------ */
+/* --- paths and errors ------------------------------------------------------------------------- */
 
 static int fail(struct ctx *cx, int code, str path, const char *why)
 {
@@ -233,7 +234,7 @@ static int find_parent(struct io_mem *m, struct ctx *cx, str path, struct node *
     return 0;
 }
 
-/* --- the operations -------------------------------------------------------------------------- */
+/* --- the operations --------------------------------------------------------------------------- */
 
 static void mem_io_free(struct io *io)
 {
@@ -329,14 +330,18 @@ static int mem_io_list(struct io *io, struct ctx *cx, str path, struct io_entry 
         return missing(cx, path);
     struct io_entry *v = NULL;
     size_t n = 0, pos = 0;
-    if (dir->entries.live && !(v = ARENA_ARRAY(&cx->arena, struct io_entry, dir->entries.live)))
-        return ctx_nomem(cx);
+    if (dir->entries.live) {
+        v = ARENA_ARRAY(&cx->arena, struct io_entry, dir->entries.live);
+        if (!v)
+            return ctx_nomem(cx);
+    }
     str name;
     void *value;
     while (map_next(&dir->entries, &pos, &name, &value)) {
         const struct entry *e = value;
         if (!e->live)
             continue;
+        ASSERT(v != NULL);
         v[n] = (struct io_entry){.name = str_dup(&cx->arena, name), .is_dir = e->live->is_dir};
         if (!v[n++].name.p)
             return ctx_nomem(cx);

@@ -25,9 +25,12 @@ static inline void arena_seed(struct arena *a, void *p, size_t n)
     a->at = p;
     a->end = a->at + n;
 }
-void *arena_alloc(struct arena *a, size_t n);       /* 16-byte aligned, zeroed; NULL: no memory or over budget */
-void *arena_array(struct arena *a, size_t size, size_t n); /* as arena_alloc(size * n); NULL when that overflows */
-int arena_defer(struct arena *a, void (*fn)(void *), void *p); /* on no memory runs fn(p) at once: E_NOMEM */
+void *arena_alloc(struct arena *a,
+                  size_t n); /* 16-byte aligned, zeroed; NULL: no memory or over budget */
+void *arena_array(struct arena *a, size_t size,
+                  size_t n); /* as arena_alloc(size * n); NULL when that overflows */
+int arena_defer(struct arena *a, void (*fn)(void *),
+                void *p); /* on no memory runs fn(p) at once: E_NOMEM */
 
 #define ARENA_NEW(a, T)      ((T *)arena_alloc((a), sizeof(T)))
 #define ARENA_ARRAY(a, T, n) ((T *)arena_array((a), sizeof(T), (n)))

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #undef alloca /* a macro: poisoning it as such is an error */
-#pragma GCC poison strcpy strcat sprintf vsprintf strtok gets atoi atol atoll gmtime localtime ctime asctime tmpnam mktemp alloca
+#pragma GCC poison strcpy strcat sprintf vsprintf strtok gets atoi atol atoll gmtime localtime     \
+    ctime asctime tmpnam mktemp alloca
 
 #endif

@@ -10,10 +10,11 @@
 struct ctx {
     struct arena arena;
     struct err_rec err;
-    int64_t deadline_ms; /* clock_mono_ms() scale; 0 = none. Checked before the point of no return */
-    str request_id;      /* borrowed; for logs, audit, x-request-id */
-    str tenant;          /* borrowed; name of the tenant the work is for */
-    str principal;       /* borrowed; who asks */
+    int64_t
+        deadline_ms; /* clock_mono_ms() scale; 0 = none. Checked before the point of no return */
+    str request_id;  /* borrowed; for logs, audit, x-request-id */
+    str tenant;      /* borrowed; name of the tenant the work is for */
+    str principal;   /* borrowed; who asks */
 };
 
 void ctx_init(struct ctx *cx, size_t arena_max_bytes);
@@ -36,7 +37,8 @@ int ctx_fail_at(struct ctx *cx, const char *file, int line, int code, enum res r
     ctx_code(ctx_fail_errno_at(cx, __FILE__, __LINE__, code, __VA_ARGS__), (code))
 int ctx_fail_errno_at(struct ctx *cx, const char *file, int line, int code, const char *fmt, ...)
     PRINTF(5, 6);
-#define ctx_nomem(cx) ctx_fail(cx, E_NOMEM, RES_NONE, STR_NONE, "out of memory; try again with less")
+#define ctx_nomem(cx)                                                                              \
+    ctx_fail(cx, E_NOMEM, RES_NONE, STR_NONE, "out of memory; try again with less")
 /* Puts "context: " before the message; the code stays. Returns the code. */
 int ctx_prefix(struct ctx *cx, const char *fmt, ...) PRINTF(2, 3);
 int ctx_check_deadline(struct ctx *cx); /* 0 or E_TIMEOUT with a message */

@@ -30,23 +30,35 @@ enum err {
 enum { ERR_CODES = 18 };
 
 /* What Paimon's error body calls resourceType. */
-enum res { RES_NONE, RES_DATABASE, RES_TABLE, RES_PARTITION, RES_COLUMN, RES_SNAPSHOT, RES_BRANCH,
-           RES_TAG, RES_VIEW, RES_DIALECT, RES_FUNCTION, RES_DEFINITION };
+enum res {
+    RES_NONE,
+    RES_DATABASE,
+    RES_TABLE,
+    RES_PARTITION,
+    RES_COLUMN,
+    RES_SNAPSHOT,
+    RES_BRANCH,
+    RES_TAG,
+    RES_VIEW,
+    RES_DIALECT,
+    RES_FUNCTION,
+    RES_DEFINITION
+};
 
 struct err_rec {
-    int code;          /* 0 while all is well */
-    int sys_errno;     /* errno where the system said no, else 0 */
-    const char *file;  /* where it was found (a literal) */
+    int code;         /* 0 while all is well */
+    int sys_errno;    /* errno where the system said no, else 0 */
+    const char *file; /* where it was found (a literal) */
     int line;
     enum res res;
     char res_name[256];
-    char msg[512];     /* for a person: what is wrong and what to change; always NUL-terminated */
+    char msg[512]; /* for a person: what is wrong and what to change; always NUL-terminated */
 };
 
-const char *err_name(int code); /* "E_INVAL"; "E_?" for a number that is no code */
+const char *err_name(int code);   /* "E_INVAL"; "E_?" for a number that is no code */
 const char *res_name(enum res r); /* "DATABASE"; NULL for RES_NONE */
 
-#define WARN_UNUSED __attribute__((warn_unused_result))
+#define WARN_UNUSED  __attribute__((warn_unused_result))
 #define PRINTF(f, a) __attribute__((format(printf, f, a)))
 
 /* An int result that may be ignored on purpose: it greps, and gcc does not warn. */

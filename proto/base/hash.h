@@ -28,9 +28,10 @@ struct map {
 };
 
 void map_init(struct map *m);
-void map_done(struct map *m); /* frees the slots, not the values */
+void map_done(struct map *m);                /* frees the slots, not the values */
 void *map_get(const struct map *m, str key); /* NULL: none */
-int map_put(struct map *m, str key, void *value) WARN_UNUSED; /* value != NULL; replaces; E_NOMEM leaves it as it was */
+int map_put(struct map *m, str key,
+            void *value) WARN_UNUSED;  /* value != NULL; replaces; E_NOMEM leaves it as it was */
 void *map_del(struct map *m, str key); /* what was there, or NULL */
 /* Walks in no order: *pos starts at 0; false at the end. Do not change the map meanwhile. */
 bool map_next(const struct map *m, size_t *pos, str *ret_key, void **ret_value);

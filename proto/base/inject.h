@@ -21,11 +21,12 @@ enum inject_point {
     INJ_COUNT
 };
 
-int inject_init(void);              /* reads the environment; E_INVAL for an unknown name or action */
-void inject_flush(void);            /* writes the hits (at exit) */
+int inject_init(void);   /* reads the environment; E_INVAL for an unknown name or action */
+void inject_flush(void); /* writes the hits (at exit) */
 const char *inject_name(enum inject_point p);
 bool inject_hit(enum inject_point p); /* use the macro */
 extern _Atomic bool inject_armed;
-#define INJECT(id) (__atomic_load_n((const bool *)&inject_armed, __ATOMIC_RELAXED) && inject_hit(INJ_##id))
+#define INJECT(id)                                                                                 \
+    (__atomic_load_n((const bool *)&inject_armed, __ATOMIC_RELAXED) && inject_hit(INJ_##id))
 
 #endif

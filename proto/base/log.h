@@ -24,8 +24,8 @@ struct log_field {
     str s;
     int64_t i;
 };
-#define LS(k, v) ((struct log_field){LOG_STR, (k), (v), 0})           /* v: str */
-#define LZ(k, v) ((struct log_field){LOG_STR, (k), str_of(v), 0})     /* v: const char * */
+#define LS(k, v) ((struct log_field){LOG_STR, (k), (v), 0})       /* v: str */
+#define LZ(k, v) ((struct log_field){LOG_STR, (k), str_of(v), 0}) /* v: const char * */
 #define LI(k, v) ((struct log_field){LOG_INT, (k), STR_NONE, (int64_t)(v)})
 
 void log_write(enum log_level lvl, const char *mod, const char *ev, const struct log_field *fields);
@@ -33,8 +33,8 @@ void log_write(enum log_level lvl, const char *mod, const char *ev, const struct
     do {                                                                                           \
         if (log_on(lvl))                                                                           \
             log_write(lvl, mod, ev,                                                                \
-                      &((const struct log_field[]){{LOG_SKIP, 0, {0}, 0}, ##__VA_ARGS__,           \
-                                                   {LOG_END, 0, {0}, 0}})[1]);                     \
+                      &((const struct log_field[]){                                                \
+                          {LOG_SKIP, 0, {0}, 0}, ##__VA_ARGS__, {LOG_END, 0, {0}, 0}})[1]);        \
     } while (0)
 #define log_debug(mod, ev, ...) LOG_AT(LOG_DEBUG, mod, ev, ##__VA_ARGS__)
 #define log_info(mod, ev, ...)  LOG_AT(LOG_INFO, mod, ev, ##__VA_ARGS__)

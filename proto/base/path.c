@@ -39,7 +39,7 @@ int path_component(struct ctx *cx, str name, const char *what)
                     STR(name));
 }
 
-/* --- the form encoding ----------------------------------------------------------------------- */
+/* --- the form encoding ------------------------------------------------------------------------ */
 
 static int hex_digit(char c)
 {
@@ -109,7 +109,7 @@ void path_form_encode(struct buf *out, str in)
     }
 }
 
-/* --- names of directories -------------------------------------------------------------------- */
+/* --- names of directories --------------------------------------------------------------------- */
 
 static bool dir_byte_ok(char c, size_t at)
 {
@@ -128,7 +128,7 @@ void path_dir_name(struct buf *out, str name)
         buf_addf(out, "-%08x", (uint32_t)(hash64(name.p, name.len) >> 32));
 }
 
-/* --- absolute paths -------------------------------------------------------------------------- */
+/* --- absolute paths --------------------------------------------------------------------------- */
 
 static int bad_path(struct ctx *cx, str in, const char *why)
 {

@@ -54,7 +54,7 @@ static void unlock(struct pool *p)
     ASSERT(pthread_mutex_unlock(&p->mu) == 0);
 }
 
-/* --- lanes, all under mu ------------------------------------------------------------------- */
+/* --- lanes, all under mu ---------------------------------------------------------------------- */
 
 /* The place that points to the lane, or to NULL where a new one goes. */
 static struct lane **lane_place(struct pool *p, str name)
@@ -140,7 +140,7 @@ static struct pool_item *take(struct pool *p)
     return it;
 }
 
-/* --- threads --------------------------------------------------------------------------------- */
+/* --- threads ---------------------------------------------------------------------------------- */
 
 static void *work(void *arg)
 {

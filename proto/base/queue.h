@@ -21,7 +21,8 @@ struct queue {
 
 void queue_init(struct queue *q, size_t max);
 void queue_done(struct queue *q);
-int queue_push(struct queue *q, struct queue_node *n) WARN_UNUSED; /* E_BUSY: full or closed; never blocks */
+int queue_push(struct queue *q,
+               struct queue_node *n) WARN_UNUSED; /* E_BUSY: full or closed; never blocks */
 /* Waits until something is there (or `timeout_ms` passed; < 0: for ever), then takes up to `max`
  * nodes, oldest first, linked by next. NULL: time is up, or closed and empty. */
 struct queue_node *queue_take(struct queue *q, size_t max, int64_t timeout_ms);

@@ -18,8 +18,8 @@ typedef struct str {
 
 struct arena;
 
-#define STR_LIT(s) ((str){(s), sizeof(s) - 1})  /* of a literal */
-#define STR_NONE   ((str){NULL, 0})             /* "absent", as opposed to empty: p is NULL */
+#define STR_LIT(s) ((str){(s), sizeof(s) - 1}) /* of a literal */
+#define STR_NONE   ((str){NULL, 0})            /* "absent", as opposed to empty: p is NULL */
 #define STR(s)     (int)((s).len), ((s).p ? (s).p : "") /* for "%.*s" */
 
 static inline str str_of(const char *z) /* NUL-terminated; NULL gives STR_NONE */
@@ -46,12 +46,12 @@ static inline str str_cut(str s, size_t from) /* the rest from `from` on; empty 
 int str_cmp(str a, str b); /* bytes, then length: the order of every listing */
 bool str_starts(str s, str prefix);
 bool str_ends(str s, str suffix);
-bool str_ieq(str a, str b);                      /* ASCII case ignored */
-ptrdiff_t str_find(str s, char c);               /* index of the first, or -1 */
-str str_trim(str s);                             /* ASCII blanks at both ends off */
-bool str_to_i64(str s, int64_t *ret);            /* decimal, optional '-', the whole text, in range */
-bool str_utf8_valid(str s);                      /* strict: no surrogates, no overlong forms */
-size_t str_utf8_char(str s);                     /* bytes of the first character; 0: none or not valid */
+bool str_ieq(str a, str b);           /* ASCII case ignored */
+ptrdiff_t str_find(str s, char c);    /* index of the first, or -1 */
+str str_trim(str s);                  /* ASCII blanks at both ends off */
+bool str_to_i64(str s, int64_t *ret); /* decimal, optional '-', the whole text, in range */
+bool str_utf8_valid(str s);           /* strict: no surrogates, no overlong forms */
+size_t str_utf8_char(str s);          /* bytes of the first character; 0: none or not valid */
 /* Takes the text up to the next `sep` off *rest. False when *rest is used up (p == NULL). */
 bool str_split(str *rest, char sep, str *ret_part);
 

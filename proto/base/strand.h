@@ -16,8 +16,9 @@
 #define STRAND_BATCH 16
 
 struct strand_task {
-    void (*fn)(struct strand_task *t); /* runs on the strand, outside all locks; may free the task */
-    struct strand_task *next;          /* the strand's */
+    void (*fn)(
+        struct strand_task *t); /* runs on the strand, outside all locks; may free the task */
+    struct strand_task *next;   /* the strand's */
 };
 struct strand {
     struct pool_item turn; /* first: the pool gives it back to us */

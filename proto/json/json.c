@@ -33,7 +33,7 @@
 #define DEPTH_OF(o) ((uint64_t)1 << ((o)->depth - 1))
 _Static_assert(JSON_DEPTH_MAX <= 64, "json_out has a bit a depth");
 
-/* --- UTF-8 ------------------------------------------------------------------------------ */
+/* --- UTF-8 ------------------------------------------------------------------------------------ */
 
 /* Length of the well-formed sequence at `text`, whose first byte is not ASCII (Unicode table 3-7);
  * 0 when there is none. */
@@ -79,7 +79,7 @@ static bool is_plain(char c)
     return u >= 0x20 && u < 0x80 && u != '"' && u != '\\';
 }
 
-/* --- reading ---------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 struct parser {
     struct ctx *cx;
@@ -459,7 +459,7 @@ int json_parse(struct ctx *cx, str text, const char *what, const struct json **r
     return 0;
 }
 
-/* --- getters ---------------------------------------------------------------------------- */
+/* --- getters ---------------------------------------------------------------------------------- */
 
 const struct json *json_get(const struct json *obj, const char *key)
 {
@@ -622,7 +622,7 @@ int json_check_str_arr(struct ctx *cx, const struct json *arr, const char *path)
     return 0;
 }
 
-/* --- writing ---------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 void json_out_init(struct json_out *o, struct buf *b)
 {

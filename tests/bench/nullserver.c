@@ -156,7 +156,8 @@ static int commit(struct req *r, struct ntable *t, struct buf *out)
     if (json_parse(&r->cx, buf_str(&r->body), "body", &b) < 0 ||
         json_opt_str(&r->cx, b, "", "baseSnapshotUuid", &base) < 0 ||
         json_want_obj(&r->cx, b, "", "snapshot", &s) < 0 ||
-        json_want_i64(&r->cx, s, "", "id", &id) < 0 || json_opt_str(&r->cx, s, "", "uuid", &uuid) < 0)
+        json_want_i64(&r->cx, s, "", "id", &id) < 0 ||
+        json_opt_str(&r->cx, s, "", "uuid", &uuid) < 0)
         return 400;
     pthread_mutex_lock(&t->mu);
     bool ok = id == t->head_id + 1 &&
@@ -191,10 +192,11 @@ static int route(struct req *r, const char *method, struct buf *out)
     if (n == 3)
         return 200;
     if (n == 4) {
-        buf_addf(out,
-                 "{\"id\":\"1\",\"name\":\"%.*s\",\"location\":\"%s\",\"options\":{},\"owner\":\"o\","
-                 "\"createdAt\":0,\"createdBy\":\"o\",\"updatedAt\":0,\"updatedBy\":\"o\"}",
-                 STR(seg[3]), root);
+        buf_addf(
+            out,
+            "{\"id\":\"1\",\"name\":\"%.*s\",\"location\":\"%s\",\"options\":{},\"owner\":\"o\","
+            "\"createdAt\":0,\"createdBy\":\"o\",\"updatedAt\":0,\"updatedBy\":\"o\"}",
+            STR(seg[3]), root);
         return 200;
     }
     if (n == 5 && strcmp(method, "POST") == 0)

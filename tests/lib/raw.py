@@ -170,7 +170,10 @@ class Table:
     def manifest_file(self, content, kind="list"):
         """Writes a file under manifest/; its (name, size)."""
         name = "manifest-%s-%s" % (kind, new_uuid())
-        os.makedirs(self.file("manifest"), exist_ok=True)
+        try:
+            os.makedirs(self.file("manifest"), exist_ok=True)
+        except FileExistsError:  # it was there, and is gone: the table is being dropped
+            raise FileNotFoundError(self.file("manifest")) from None
         with open(self.file("manifest", name), "wb") as f:
             f.write(content)
         return name, len(content)

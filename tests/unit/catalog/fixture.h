@@ -130,7 +130,8 @@ struct fx {
 
 static struct fx *fx_now; /* for open_root */
 
-/* --- plans ------------------------------------------------------------------------------------- */
+/* --- plans -------------------------------------------------------------------------------------
+ */
 
 static bool op_changes(enum fx_op op)
 {
@@ -248,7 +249,7 @@ FN int fx_calls(struct fx *f, enum fx_op op)
     return n;
 }
 
-/* --- the wrapped warehouse ------------------------------------------------------------------------ */
+/* --- the wrapped warehouse -------------------------------------------------------------------- */
 
 static struct fx *of_io(struct io *io)
 {
@@ -360,7 +361,7 @@ static int fx_open_root(struct ctx *cx, const struct io_local_opts *o, struct io
     return 0;
 }
 
-/* --- the wrapped store ----------------------------------------------------------------------------- */
+/* --- the wrapped store ------------------------------------------------------------------------ */
 
 static struct fx *of_store(struct store *st)
 {
@@ -517,7 +518,7 @@ static const struct store_ops bst_ops = {.free = bst_free,
 #undef X
 };
 
-/* --- life ------------------------------------------------------------------------------------------ */
+/* --- life ------------------------------------------------------------------------------------- */
 
 #define OK(f, call)                                                                                \
     do {                                                                                           \
@@ -612,8 +613,8 @@ static void fx_store_open(struct fx *f)
 {
     struct store_sqlite_opts o = {
         .path = str_of(f->db), .queue_max = 1000, .checkpoint_bytes = 4 << 20};
-    int rc = f->kind & FX_SQLITE ? store_sqlite_new(&f->cx, &o, &f->st)
-                                 : store_mem_new(&f->cx, &f->st);
+    int rc =
+        f->kind & FX_SQLITE ? store_sqlite_new(&f->cx, &o, &f->st) : store_mem_new(&f->cx, &f->st);
     if (rc != 0)
         fail_msg("store: %s", f->cx.err.msg);
 }
@@ -729,7 +730,7 @@ FN void fx_done(struct fx *f)
     nftw(f->data, rm_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* --- files, past the plans --------------------------------------------------------------------------- */
+/* --- files, past the plans -------------------------------------------------------------------- */
 
 FN bool fx_exists(struct fx *f, str path)
 {
@@ -839,7 +840,7 @@ FN const struct json *fx_json(struct fx *f, const char *text)
     return j;
 }
 
-/* --- calls ------------------------------------------------------------------------------------------- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 FN int fx_db(struct fx *f, const char *name)
 {
@@ -936,9 +937,12 @@ static void turn_run(struct strand_task *task)
 static int turn(struct ctx *cx, struct branch *br,
                 int (*fn)(struct ctx *cx, struct branch *br, void *arg), void *arg)
 {
+    static atomic_uint turns;
     struct turn t = {.task.fn = turn_run, .fn = fn, .cx = cx, .br = br, .arg = arg};
     sem_init(&t.done, 0, 0);
-    int rc = strand_post(branch_strand(br), &t.task);
+    bool here = atomic_fetch_add(&turns, 1) & 1; /* the server does both */
+    struct strand *s = branch_strand(br);
+    int rc = here ? strand_run(s, &t.task) : strand_post(s, &t.task);
     if (rc < 0)
         return ctx_fail(cx, rc, RES_NONE, STR_NONE, "the strand takes no task");
     while (sem_wait(&t.done) < 0) {
@@ -987,7 +991,7 @@ static int turn_head(struct ctx *cx, struct branch *br, void *arg)
     return branch_head(cx, br, arg);
 }
 
-struct seen { /* a head, as a reader has it */
+struct seen {   /* a head, as a reader has it */
     int64_t id; /* 0: none */
     str json, uuid, body;
     struct totals totals;
@@ -1058,7 +1062,7 @@ FN struct cat_counts fx_counts(struct fx *f)
     return c;
 }
 
-/* --- commits --------------------------------------------------------------------------------------------- */
+/* --- commits ---------------------------------------------------------------------------------- */
 
 struct draft { /* a snapshot and its commit request */
     int64_t id, schema_id, ident, total, delta;

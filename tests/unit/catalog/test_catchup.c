@@ -58,7 +58,8 @@ static void whole_again(struct draft *d)
     head_is(d);
 }
 
-/* --- adoption ----------------------------------------------------------------------------------- */
+/* --- adoption -----------------------------------------------------------------------------------
+ */
 
 static void a_foreign_snapshot_is_adopted(void **state)
 {
@@ -192,9 +193,12 @@ static void an_adoption_that_fails_is_done_again(void **state)
     bool ok;
     fx_grow(&f, "t", &d, 1, true);
     static const struct plan plans[] = {
-        {.op = ST_commit_record, .code = E_IO},   {.op = ST_commit_record, .code = E_UNKNOWN},
-        {.op = IO_sync, .code = E_IO},            {.op = IO_read, .code = E_IO},
-        {.op = IO_stat, .nth = 2, .code = E_IO},  {.op = IO_stat, .nth = 3, .code = E_IO},
+        {.op = ST_commit_record, .code = E_IO},
+        {.op = ST_commit_record, .code = E_UNKNOWN},
+        {.op = IO_sync, .code = E_IO},
+        {.op = IO_read, .code = E_IO},
+        {.op = IO_stat, .nth = 2, .code = E_IO},
+        {.op = IO_stat, .nth = 3, .code = E_IO},
         {.op = ST_commit_record, .after = true, .code = E_UNKNOWN},
     };
     for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
@@ -241,7 +245,7 @@ static void a_file_that_goes_while_it_is_adopted(void **state)
     }
 }
 
-/* --- the head's file ------------------------------------------------------------------------------ */
+/* --- the head's file -------------------------------------------------------------------------- */
 
 static void a_touched_head_is_the_same(void **state)
 {
@@ -301,7 +305,7 @@ static void the_head_is_gone_and_put_back(void **state)
     fx_del(&f, path);
     forked_at(&d, "its file is gone");
     forked_at(&d, "its file is gone");
-    assert_int_equal(fx_counts(&f).forked, 1); /* one alarm a fork */
+    assert_int_equal(fx_counts(&f).forked, 1);   /* one alarm a fork */
     struct draft e = fx_next(&f, &d, "u", true); /* a gap hides this */
     fx_foreign(&f, "t", &e);
     forked_at(&d, "its file is gone");
@@ -321,7 +325,11 @@ static void the_head_is_garbage(void **state)
     str path = fx_snapshot_path(&f, "t", 2), text = fx_read(&f, path);
     char *big = malloc(3 << 20);
     memset(big, ' ', 3 << 20);
-    const str garbage[] = {S(""), S("{"), S("[]"), S("{\"version\":3}"), S("null"),
+    const str garbage[] = {S(""),
+                           S("{"),
+                           S("[]"),
+                           S("{\"version\":3}"),
+                           S("null"),
                            str_n(big, 3 << 20),
                            fx_text(&f, "%.*s x", STR(text)),
                            fx_read(&f, fx_snapshot_path(&f, "t", 1))}; /* another's text */
@@ -367,7 +375,7 @@ static void links_and_pipes_are_no_snapshots(void **state)
     whole_again(&d);
 }
 
-/* --- forks ------------------------------------------------------------------------------------------ */
+/* --- forks ------------------------------------------------------------------------------------ */
 
 static void what_does_not_continue_the_head(void **state)
 {
@@ -443,8 +451,8 @@ static void unreadable_next_files(void **state)
     str path = fx_snapshot_path(&f, "t", 2);
     char *big = malloc(3 << 20);
     memset(big, ' ', 3 << 20);
-    const str garbage[] = {S(""), S("{}"), str_n(big, 3 << 20),
-                           S("{\"version\":99,\"id\":2}"), S("\xff\xfe")};
+    const str garbage[] = {S(""), S("{}"), str_n(big, 3 << 20), S("{\"version\":99,\"id\":2}"),
+                           S("\xff\xfe")};
     for (size_t i = 0; i < sizeof garbage / sizeof *garbage; i++) {
         fx_write(&f, path, garbage[i]);
         forked_at(&d, "cannot be read");
@@ -479,7 +487,7 @@ static void a_fork_does_not_keep_a_table_from_being_dropped(void **state)
     OK(&f, fx_drop(&f, "t"));
 }
 
-/* --- temporary files of a crash ----------------------------------------------------------------------- */
+/* --- temporary files of a crash --------------------------------------------------------------- */
 
 static void old_temporary_files_are_swept(void **state)
 {
@@ -504,7 +512,7 @@ static void old_temporary_files_are_swept(void **state)
     assert_true(fx_exists(&f, other));
 }
 
-/* --- what readers of files see -------------------------------------------------------------------------- */
+/* --- what readers of files see ---------------------------------------------------------------- */
 
 static int snapshots(int64_t below, int64_t limit, str **ret, int64_t **ids, size_t *n)
 {
@@ -573,8 +581,8 @@ static void snapshots_are_listed_from_the_files(void **state)
     SAME(one, fx_snapshot(&f, &d[2]));
     OK(&f, at("4", &one));
     SAME(one, fx_snapshot(&f, &d[3]));
-    static const char *const none[] = {"1", "6", "0", "-1", "99999999999999999999", "", "no", "..",
-                                       "a/b"};
+    static const char *const none[] = {"1", "6",  "0",  "-1", "99999999999999999999",
+                                       "",  "no", "..", "a/b"};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         FAILS(&f, E_NOTFOUND, RES_SNAPSHOT, "there is no snapshot", at(none[i], &one));
     /* By a tag: without the tag's own members. */

@@ -456,8 +456,7 @@ static void test_table_named(struct env *e)
     OK(e, RENAME_AS("t", S("d"), S("t"), e->wh, "d", "y"));
     FAILS(e, E_NOTFOUND, RES_TABLE, "t", RENAME_AS("t", S("d"), S("t"), e->wh, "d", "z"));
     struct table_named old = {S("t"), S("d"), S("t")}, now = {S("t"), S("d"), S("y")};
-    FAILS(e, E_NOTFOUND, RES_TABLE, "t",
-          STORE(e->st, table_drop, &e->cx, &old, T0, NULL, &purge));
+    FAILS(e, E_NOTFOUND, RES_TABLE, "t", STORE(e->st, table_drop, &e->cx, &old, T0, NULL, &purge));
     OK(e, STORE(e->st, table_drop, &e->cx, &now, T0, NULL, &purge));
 }
 
@@ -486,7 +485,8 @@ static void test_table_drop(struct env *e)
     FAILS(e, E_NOTFOUND, RES_TABLE, "t", STORE(e->st, branch_get, &e->cx, S("t"), S("main"), &b));
     FAILS(e, E_NOTFOUND, RES_TABLE, "t", commit_rc(e, S("t"), 1, 1, T0));
     FAILS(e, E_NOTFOUND, RES_NONE, "", STORE(e->st, outcome_of, &e->cx, S("t"), S("main"), 1, &o));
-    FAILS(e, E_NOTFOUND, RES_TABLE, "t", STORE(e->st, table_drop, &e->cx, &(struct table_named){.id = S("t")}, 1, NULL, &purge));
+    FAILS(e, E_NOTFOUND, RES_TABLE, "t",
+          STORE(e->st, table_drop, &e->cx, &(struct table_named){.id = S("t")}, 1, NULL, &purge));
     SAME(table_names(e, db, STR_NONE, STR_NONE, 9, STR_NONE), S(""));
     /* A new table of the same id and name knows nothing of the old one. */
     table_make(e, db, S("t"));
@@ -928,7 +928,8 @@ static void test_no_memory(struct env *e)
     TORTURE(e, STORE(e->st, branch_get, &e->cx, S("t"), S("main"), &b), true);
     commit(e, S("t"), 0, T0);
     OK(e, begin(e, S("t"), 0, 1, &intent, &epoch));
-    TORTURE(e, STORE(e->st, table_drop, &e->cx, &(struct table_named){.id = S("t")}, T0, &au, &purge),
+    TORTURE(e,
+            STORE(e->st, table_drop, &e->cx, &(struct table_named){.id = S("t")}, T0, &au, &purge),
             table_there(e, S("t")) == 0 && open_intents(e) == 1);
     assert_int_equal(open_intents(e), 1);
     row.id = row.name = S("t2");
@@ -981,11 +982,11 @@ static const struct test tests[] = {
     TEST(test_list),           TEST(test_list_pages),   TEST(test_table_list_type),
     TEST(test_claim),          TEST(test_claim_intent), TEST(test_table_create),
     TEST(test_table_errors),   TEST(test_table_rename), TEST(test_table_alter),
-    TEST(test_table_drop),     TEST(test_table_named),     TEST(test_db_drop),      TEST(test_commit_head),
-    TEST(test_commit_race),    TEST(test_outcomes),     TEST(test_outcome_again),
-    TEST(test_intent),         TEST(test_intent_plain), TEST(test_rollback),
-    TEST(test_prune),          TEST(test_audit),        TEST(test_no_memory),
-    TEST(test_small_arena),
+    TEST(test_table_drop),     TEST(test_table_named),  TEST(test_db_drop),
+    TEST(test_commit_head),    TEST(test_commit_race),  TEST(test_outcomes),
+    TEST(test_outcome_again),  TEST(test_intent),       TEST(test_intent_plain),
+    TEST(test_rollback),       TEST(test_prune),        TEST(test_audit),
+    TEST(test_no_memory),      TEST(test_small_arena),
 };
 #define N_TESTS (sizeof(tests) / sizeof(tests[0]))
 

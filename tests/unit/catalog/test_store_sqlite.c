@@ -990,7 +990,8 @@ static void test_prune_gone(void **state)
         commit(&e, S("t"), i, T0);
     commit(&e, S("keep"), 0, T0);
     OK(&e, STORE(e.st, table_drop, &e.cx, &(struct table_named){.id = S("t")}, T0, NULL, &purge));
-    OK(&e, STORE(e.st, table_drop, &e.cx, &(struct table_named){.id = S("none")}, T0, NULL, &purge));
+    OK(&e,
+       STORE(e.st, table_drop, &e.cx, &(struct table_named){.id = S("none")}, T0, NULL, &purge));
     assert_int_equal(file_i64(e.path, OUTCOMES), 26); /* not in the drop itself */
     assert_int_equal(file_i64(e.path, "SELECT count(*) FROM gone_branches"), 1);
     table_make(&e, db, S("t"));

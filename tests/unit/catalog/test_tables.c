@@ -18,7 +18,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* --- databases -------------------------------------------------------------------------------------- */
+/* --- databases -------------------------------------------------------------------------------- */
 
 static int db_get(const char *name, struct database *ret)
 {
@@ -148,7 +148,7 @@ static void databases_are_listed(void **state)
     assert_int_equal(f.cx.err.code, 0);
 }
 
-/* --- tables ------------------------------------------------------------------------------------------- */
+/* --- tables ----------------------------------------------------------------------------------- */
 
 static void a_table_is_made(void **state)
 {
@@ -205,7 +205,7 @@ static void objects_that_do_not_exist(void **state)
     (void)state;
     struct branch *br;
     fx_table(&f, "t");
-    static const char *const none[] = {"x",  "t$snapshots", "t$branch_", "$branch_b",
+    static const char *const none[] = {"x",  "t$snapshots", "t$branch_",           "$branch_b",
                                        "t$", "t$branch_x",  "t$branch_b$snapshots"};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         FAILS(&f, E_NOTFOUND, RES_TABLE, "does not exist", fx_branch(&f, none[i], &br));
@@ -389,7 +389,7 @@ static void a_database_goes_with_its_tables(void **state)
     assert_int_equal(fx_head_id(&f, "t"), 0);
 }
 
-/* --- directories that are not ours ---------------------------------------------------------------------- */
+/* --- directories that are not ours ------------------------------------------------------------ */
 
 static void foreign_table(const char *dir, bool empty)
 {
@@ -427,6 +427,33 @@ static void a_directory_that_is_there_already_is_left_alone(void **state)
     SAME(fx_read(&f, S("d.db/t/bucket-0/data.parquet")), S("precious"));
     SAME(fx_read(&f, S("d.db/e/schema/schema-0")), S("{\"theirs\":true}"));
     assert_int_equal(fx_intents(&f), 0);
+}
+
+static void a_directory_that_the_store_would_choose_is_there(void **state)
+{
+    (void)state;
+    fx_table(&f, "t");
+    OK(&f, fx_drop(&f, "t"));
+    assert_true(fx_gone_soon(&f, S("d.db/t")));
+    foreign_table("d.db/t-2", false);
+    OK(&f, fx_create(&f, "t"));
+    assert_false(str_eq(fx_dir(&f, "t"), S("d.db/t-2")));
+    assert_int_equal(fx_head_id(&f, "t"), 0);
+    wait_quiet();
+    SAME(fx_read(&f, S("d.db/t-2/bucket-0/data.parquet")), S("precious"));
+    assert_int_equal(fx_intents(&f), 0);
+}
+
+static void a_crash_leaves_no_claim_on_what_is_there(void **state)
+{
+    (void)state;
+    OK(&f, fx_db(&f, "d"));
+    foreign_table("d.db/e", true); /* nothing but a schema: it looks like ours */
+    fx_die_at(&f, 2);
+    assert_true(fx_create(&f, "e") < 0);
+    fx_crash(&f, false);
+    assert_int_equal(fx_intents_soon(&f, 0), 0);
+    SAME(fx_read(&f, S("d.db/e/schema/schema-0")), S("{\"theirs\":true}"));
 }
 
 static const char *foreign_at;
@@ -492,21 +519,17 @@ static void a_file_in_the_way_is_no_table(void **state)
     FAILS(&f, E_IO, RES_NONE, "", fx_create_as(&f, "e", "t", FX_SCHEMA));
 }
 
-/* --- failures -------------------------------------------------------------------------------------------- */
+/* --- failures --------------------------------------------------------------------------------- */
 
 static void a_create_that_fails_leaves_nothing(void **state)
 {
     (void)state;
     OK(&f, fx_db(&f, "d"));
     static const struct plan plans[] = {
-        {.op = ST_table_claim, .code = E_BUSY},
-        {.op = IO_mkdirs, .nth = 1, .code = E_IO},
-        {.op = IO_mkdirs, .nth = 2, .code = E_BUSY},
-        {.op = IO_mkdirs, .nth = 3, .code = E_IO},
-        {.op = IO_put_if_absent, .code = E_BUSY},
-        {.op = IO_put_if_absent, .code = E_IO},
-        {.op = ST_table_create, .code = E_IO},
-        {.op = ST_table_create, .code = E_BUSY},
+        {.op = ST_table_claim, .code = E_BUSY},      {.op = IO_mkdirs, .nth = 1, .code = E_IO},
+        {.op = IO_mkdirs, .nth = 2, .code = E_BUSY}, {.op = IO_mkdirs, .nth = 3, .code = E_IO},
+        {.op = IO_put_if_absent, .code = E_BUSY},    {.op = IO_put_if_absent, .code = E_IO},
+        {.op = ST_table_create, .code = E_IO},       {.op = ST_table_create, .code = E_BUSY},
     };
     for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
         fx_plan(&f, plans[i]);
@@ -707,7 +730,7 @@ static void a_rename_of_which_nobody_knows(void **state)
     assert_int_equal(fx_head_id(&f, "t"), 0);
 }
 
-/* --- intents at start ---------------------------------------------------------------------------------------- */
+/* --- intents at start ------------------------------------------------------------------------- */
 
 static void only_known_intents_delete_directories(void **state)
 {
@@ -743,7 +766,9 @@ static void intents_that_lead_nowhere(void **state)
     fx_table(&f, "t");
 }
 
-/* --- handles -------------------------------------------------------------------------------------------------- */
+/* --- handles
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static void few_handles(size_t max)
 {
@@ -843,7 +868,7 @@ static void unfinished_work_is_not_evicted(void **state)
     assert_int_equal(fx_counts(&f).adopted, 0);
 }
 
-/* --- races, made exact -------------------------------------------------------------------------------------------- */
+/* --- races, made exact ------------------------------------------------------------------------ */
 
 struct gate { /* a thread stops at a call until it is let through */
     enum fx_op op;
@@ -857,7 +882,8 @@ static void gate_hook(struct fx *fx, enum fx_op op, bool after, str path)
 {
     struct gate *g = fx->hook_arg;
     (void)path;
-    if (op != g->op || after != g->after || !__atomic_exchange_n(&g->armed, false, __ATOMIC_SEQ_CST))
+    if (op != g->op || after != g->after ||
+        !__atomic_exchange_n(&g->armed, false, __ATOMIC_SEQ_CST))
         return;
     sem_post(&g->reached);
     while (sem_wait(&g->go) < 0) {
@@ -907,6 +933,7 @@ static void job_start(struct job *j)
 static int job_end(struct job *j)
 {
     assert_int_equal(pthread_join(j->id, NULL), 0);
+    fx_hook(&f, NULL, NULL); /* the gate is gone with the test */
     return j->rc;
 }
 
@@ -1060,7 +1087,7 @@ static void a_turn_holds_its_table(void **state)
     assert_int_equal(job_end(&j), 0);
 }
 
-/* --- races, left to chance ------------------------------------------------------------------------------------------ */
+/* --- races, left to chance -------------------------------------------------------------------- */
 
 #define CROWD    6
 #define NAMES    4
@@ -1180,7 +1207,7 @@ static void names_and_handles_in_a_crowd(void **state)
     assert_int_equal(crowd.wrong, 0);
     assert_true(crowd.opens > 20 && crowd.ddl > 5);
     for (int i = 0; i < NAMES; i++) { /* no stale name is left */
-        char name[8];
+        char name[16];
         struct table_row row;
         struct table *t;
         snprintf(name, sizeof name, "n%d", i);
@@ -1197,7 +1224,9 @@ static void names_and_handles_in_a_crowd(void **state)
     pthread_mutex_destroy(&crowd.mu);
 }
 
-/* --- the whole ---------------------------------------------------------------------------------------------------------- */
+/* --- the whole
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 static void ready_says_what_is_wrong(void **state)
 {
@@ -1273,6 +1302,8 @@ int main(void)
         T(a_dropped_table_is_gone_with_its_files),
         T(a_database_goes_with_its_tables),
         T(a_directory_that_is_there_already_is_left_alone),
+        T(a_directory_that_the_store_would_choose_is_there),
+        T(a_crash_leaves_no_claim_on_what_is_there),
         T(a_foreign_create_at_the_same_moment_is_left_alone),
         T(a_claim_of_a_crash_deletes_no_foreign_table),
         T(a_file_in_the_way_is_no_table),

@@ -33,7 +33,7 @@
 
 #define ARENA_MAX ((size_t)1 << 20)
 
-/* --- system calls ---------------------------------------------------------------------------- */
+/* --- system calls ----------------------------------------------------------------------------- */
 
 static struct {
     int link_errno;   /* linkat answers this; 0: as it is */
@@ -204,7 +204,7 @@ int unlinkat(int dir, const char *name, int flags)
     return REAL(unlinkat)(dir, name, flags);
 }
 
-/* --- the fixture ----------------------------------------------------------------------------- */
+/* --- the fixture ------------------------------------------------------------------------------ */
 
 struct fx {
     struct ctx cx;
@@ -365,7 +365,7 @@ static int put(struct fx *f, str path, str data)
     return rc < 0 ? rc : (int)r;
 }
 
-/* --- the contract ---------------------------------------------------------------------------- */
+/* --- the contract ----------------------------------------------------------------------------- */
 
 static void test_write_and_read(void **state)
 {
@@ -757,7 +757,7 @@ static void test_space(void **state)
     assert_true(bytes > 0);
 }
 
-/* --- faults that both know ------------------------------------------------------------------- */
+/* --- faults that both know -------------------------------------------------------------------- */
 
 static void test_put_that_fails_leaves_nothing(void **state)
 {
@@ -892,7 +892,7 @@ static void test_no_memory(void **state)
     no_memory(*state, open_again);
 }
 
-/* --- memory only: a power loss --------------------------------------------------------------- */
+/* --- memory only: a power loss ---------------------------------------------------------------- */
 
 static void test_crash_keeps_what_was_synced(void **state)
 {
@@ -957,7 +957,7 @@ static void test_crash_undoes_deletions(void **state)
     assert_int_equal(entries(f, dir), 0);
 }
 
-/* --- disk only: links ------------------------------------------------------------------------ */
+/* --- disk only: links ------------------------------------------------------------------------- */
 
 static void outside(const struct fx *f, char out[PATH_MAX], const char *name)
 {
@@ -1114,7 +1114,7 @@ static void test_special_files(void **state)
     OK(io_remove_tree(f->io, &f->cx, fifo));
 }
 
-/* --- disk only: reading and removing while others change it ---------------------------------- */
+/* --- disk only: reading and removing while others change it ----------------------------------- */
 
 static void test_size_is_checked_before_reading(void **state)
 {
@@ -1222,7 +1222,7 @@ static void test_remove_tree_while_files_appear(void **state)
     OK(io_remove_tree(f->io, &f->cx, S("t")));
 }
 
-/* --- disk only: modes, group, permissions ---------------------------------------------------- */
+/* --- disk only: modes, group, permissions ----------------------------------------------------- */
 
 static void test_modes_whatever_the_umask(void **state)
 {
@@ -1380,7 +1380,7 @@ static void test_no_permission(void **state)
     assert_int_equal(chmod(f->root, 0755), 0);
 }
 
-/* --- disk only: the root and what its file system can do ------------------------------------- */
+/* --- disk only: the root and what its file system can do -------------------------------------- */
 
 static void test_root_through_a_link(void **state)
 {
@@ -1471,7 +1471,7 @@ static void test_directories_that_cannot_be_synced(void **state)
     assert_false(exists(f, S("e")));
 }
 
-/* --- disk only: what a put and a sync do, in order ------------------------------------------- */
+/* --- disk only: what a put and a sync do, in order -------------------------------------------- */
 
 static void test_lost_answers_of_link(void **state)
 {
@@ -1738,7 +1738,7 @@ static void test_full_disk(void **state)
     in_child(*state, fill_a_disk);
 }
 
-/* --- all of them ----------------------------------------------------------------------------- */
+/* --- all of them ------------------------------------------------------------------------------ */
 
 #define ROW(fn, on, set_up) ((struct CMUnitTest){#fn on, fn, set_up, tear_down, NULL})
 #define LOCAL(fn)           ROW(fn, " (local)", set_up_local)

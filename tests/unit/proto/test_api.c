@@ -532,8 +532,7 @@ static void bad_bodies(void **state)
     }
 }
 
-/* --- what we answer
- * ------------------------------------------------------------------------------- */
+/* --- what we answer --------------------------------------------------------------------------- */
 
 static const struct api_audit audit = {.owner = STR_LIT("root"),
                                        .created_by = STR_LIT("ann"),
