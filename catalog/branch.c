@@ -71,7 +71,7 @@ static int head_from_row(struct ctx *cx, const struct head_row *row, struct head
     if (row->id == 0)
         return 0;
     TRY(snapshot_decode_file(cx, row->json, STR_LIT("recorded snapshot"), &s));
-    *ret = head_new(&s, &row->totals, row->recorded_ms);
+    *ret = head_new(cx, &s, &row->totals, row->recorded_ms);
     return *ret ? 0 : ctx_nomem(cx);
 }
 

@@ -191,6 +191,9 @@ enum { CAT_NEED = 1 }; /* go back to commit_prepare (worker), then run again */
 int commit_new(struct ctx *cx, struct branch *br, const struct commit_in *in,
                struct commit **ret) WARN_UNUSED;
 int commit_prepare(struct ctx *cx, struct commit *cm) WARN_UNUSED;
+/* Is it plain without any of that that the race is lost? Then the answer is false. Of many who commit
+ * to one table most find this out, so it costs nothing: no I/O, no turn. (any) */
+bool commit_lost(struct ctx *cx, struct commit *cm);
 /* Steps 1 to 7. 0 with the answer, CAT_NEED, or an error: E_BUSY/E_TIMEOUT (nothing was done),
  * E_NOTFOUND, E_INVAL, E_CONFLICT (refused), E_UNKNOWN (it may have happened), E_IO. (strand) */
 int commit_run(struct ctx *cx, struct commit *cm, bool *ret_success) WARN_UNUSED;

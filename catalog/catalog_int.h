@@ -82,6 +82,7 @@ struct head {
     atomic_int refs;
     int64_t id, schema_id, total_records, recorded_ms;
     struct totals totals;
+    uint8_t key[OUTCOME_KEY_LEN]; /* what its commit is known by */
     str uuid, json, body, base_list, delta_list, index_manifest, statistics; /* in `mem` */
     _Atomic(void *) view;
     void (*free_view)(void *);
@@ -152,7 +153,7 @@ void branch_forget_users(struct branch *br);
 
 /* --- head.c --- */
 /* From the parsed snapshot and its own text; NULL: no memory. One reference. */
-struct head *head_new(const struct snapshot *s, const struct totals *t, int64_t recorded_ms);
+struct head *head_new(struct ctx *cx, const struct snapshot *s, const struct totals *t, int64_t recorded_ms);
 struct head *head_ref(struct head *h);
 void head_row_fill(const struct head *h, const struct file_id *f, struct head_row *ret);
 void branch_publish(struct branch *br,
@@ -183,7 +184,6 @@ bool file_id_eq(const struct file_id *a, const struct file_id *b);
 struct commit_pending { /* a snapshot that is a file and not in the store yet */
     struct head *head;  /* a reference */
     int64_t expect_head_id;
-    uint8_t key[OUTCOME_KEY_LEN];
     bool unsure; /* the file may not be on disk, or not be there at all; readers are not shown it */
     char *action, *tenant, *principal, *request_id, *detail;
 };

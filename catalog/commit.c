@@ -214,6 +214,33 @@ int commit_prepare(struct ctx *cx, struct commit *cm)
     return rc;
 }
 
+static void done(struct ctx *cx, struct commit *cm, bool success, const char *how)
+{
+    enum log_level lvl = success ? LOG_INFO : LOG_DEBUG; /* a lost race is nobody's news */
+    LOG_AT(lvl, "catalog", success ? "commit.done" : "commit.false",
+           LS("table", branch_object(cx, cm->br)), LI("snapshot", cm->snap.id), LZ("how", how),
+           LZ("kind", commit_kind_name(cm->snap.commit_kind)), LS("user", cm->snap.commit_user),
+           LS("req", cx->request_id));
+}
+
+/* The head has the number that this one wants, and is another. The head is right as long as it is
+ * settled; that it is the head is true at this moment, and at this moment the answer is given.
+ * Nothing else says that a number is taken: of one below the head it is not plain whose it was. */
+bool commit_lost(struct ctx *cx, struct commit *cm)
+{
+    struct branch *br = cm->br;
+    bool ours = !cm->in.table_id.p || str_eqz(cm->in.table_id, br->table->id);
+    pthread_mutex_lock(&br->mu);
+    const struct head *h = br->settled ? br->head : NULL;
+    bool lost = ours && h && h->id == cm->snap.id && memcmp(h->key, cm->key, sizeof h->key) != 0;
+    pthread_mutex_unlock(&br->mu);
+    if (!lost || atomic_load(&br->table->dead))
+        return false;
+    COUNT(br->table->cat, commits_false);
+    done(cx, cm, false, "taken");
+    return true;
+}
+
 /* --- on the strand ---------------------------------------------------------------------------- */
 
 /* 2. ANSWERED: it is known, GO_ON: it is not, NEED_MORE: what we saw is too old to tell. */
@@ -401,14 +428,6 @@ static int make(struct ctx *cx, struct commit *cm, bool *ret_success)
     TRY(rc);
     *ret_success = rc == ADOPTED;
     return 0;
-}
-
-static void done(struct ctx *cx, struct commit *cm, bool success, const char *how)
-{
-    log_info("catalog", success ? "commit.done" : "commit.false",
-             LS("table", branch_object(cx, cm->br)), LI("snapshot", cm->snap.id), LZ("how", how),
-             LZ("kind", commit_kind_name(cm->snap.commit_kind)), LS("user", cm->snap.commit_user),
-             LS("req", cx->request_id));
 }
 
 /* 1 to 4b. GO_ON with 5; ANSWERED: *ret_success is the answer; NEED_MORE: evidence is missing. */

@@ -33,11 +33,13 @@ static str put(char **at, str s)
     return str_n(p, s.len);
 }
 
-struct head *head_new(const struct snapshot *s, const struct totals *t, int64_t recorded_ms)
+struct head *head_new(struct ctx *cx, const struct snapshot *s, const struct totals *t,
+                      int64_t recorded_ms)
 {
     CLEANUP(buf_done) struct buf body = {0};
+    uint8_t key[OUTCOME_KEY_LEN];
     body_write(&body, s, t);
-    if (buf_fail(&body))
+    if (buf_fail(&body) || outcome_key(cx, s, key) < 0)
         return NULL;
     str texts[] = {s->uuid,
                    s->raw,
@@ -61,6 +63,7 @@ struct head *head_new(const struct snapshot *s, const struct totals *t, int64_t 
     h->total_records = s->total_record_count;
     h->recorded_ms = recorded_ms;
     h->totals = *t;
+    memcpy(h->key, key, sizeof h->key);
     h->uuid = put(&at, texts[0]);
     h->json = put(&at, texts[1]);
     h->body = put(&at, texts[2]);

@@ -48,15 +48,14 @@ struct commit_pending *pending_new(struct ctx *cx, const char *action, const str
         return NULL;
     buf_addf(&detail, "snapshot=%lld kind=%s user=%.*s", (long long)s->id,
              commit_kind_name(s->commit_kind), STR(s->commit_user));
-    p->head = head_new(s, t, clock_wall_ms());
+    p->head = head_new(cx, s, t, clock_wall_ms());
     p->expect_head_id = expect_head_id;
     p->action = dup_str(str_of(action));
     p->tenant = dup_str(cx->tenant);
     p->principal = dup_str(cx->principal);
     p->request_id = dup_str(cx->request_id);
     p->detail = buf_take(&detail, NULL);
-    if (!p->head || !p->action || !p->tenant || !p->principal || !p->request_id || !p->detail ||
-        outcome_key(cx, s, p->key) < 0) {
+    if (!p->head || !p->action || !p->tenant || !p->principal || !p->request_id || !p->detail) {
         pending_free(p);
         return NULL;
     }
@@ -91,7 +90,7 @@ static int record_write(struct ctx *cx, struct branch *br, struct commit_pending
                                  .outcome = o};
     *o = (struct outcome){
         .snapshot_id = p->head->id, .recorded_ms = p->head->recorded_ms, .totals = p->head->totals};
-    memcpy(o->key, p->key, sizeof o->key);
+    memcpy(o->key, p->head->key, sizeof o->key);
     head_row_fill(p->head, &br->file, &in.head);
     table_names(br->table, &db, &name);
     audit_fill(cx, &au, p->action, br->table->wh, db, name);

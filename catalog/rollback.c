@@ -278,7 +278,7 @@ static int apply(struct ctx *cx, struct branch *br, const struct snapshot *targe
     str db, name;
     TRY(totals_of(cx, br, target->id, &tot));
     TRY(target_identity(cx, br, target->id, &br->file));
-    struct head *h = head_new(target, &tot, clock_wall_ms());
+    struct head *h = head_new(cx, target, &tot, clock_wall_ms());
     if (!h)
         return ctx_nomem(cx);
     head_row_fill(h, &br->file, &in.head);

@@ -1,6 +1,6 @@
 /* h_commit.c - POST …/commit: a client asks for its snapshot to become the next one of a branch.
  *
- * Phases: decode and commit_prepare on a worker, commit_run on the branch's strand, and back to the
+ * Phases: decode, commit_lost and commit_prepare on a worker, commit_run on the branch's strand, and back to the
  * worker as often as commit_run asks (CAT_NEED). A lost race is 200 {"success":false}; clients then
  * build on the new head and post again. `false` and 4xx are said only when nothing happened. */
 #include "proto/api/api_commit.h"
@@ -32,6 +32,8 @@ static int run(struct request *rq)
 static int prepare(struct request *rq)
 {
     struct commit_job *job = rq->state;
+    if (commit_lost(&rq->cx, job->cm))
+        return api_commit_encode(&rq->cx, &rq->res.body, false);
     TRY(commit_prepare(&rq->cx, job->cm));
     return h_to_strand(rq, job->br, run);
 }

@@ -1322,6 +1322,72 @@ static void the_third_time_it_looks_on_its_turn(void **state)
     head_is(&e);
 }
 
+/* Is the race plainly lost for d, with this table id? */
+static bool lost(const struct draft *d, str table_id)
+{
+    struct branch *br;
+    struct ctx cx;
+    struct posted p = {0};
+    OK(&f, fx_branch(&f, "t", &br));
+    fx_begin(&cx);
+    struct commit_in in = {.table_id = table_id,
+                           .base_uuid = d->has_base ? str_of(d->base_uuid) : STR_NONE};
+    assert_int_equal(json_parse(&cx, fx_snapshot(&f, d), "test", &in.snapshot), 0);
+    assert_int_equal(commit_new(&cx, br, &in, &p.cm), 0);
+    bool res = commit_lost(&cx, p.cm);
+    assert_int_equal(fx_end(&f, &cx, 0), 0);
+    branch_unref(br);
+    return res;
+}
+
+static void plainly_lost(bool uuid)
+{
+    struct draft first = {0}, mine, other, next;
+    fx_grow(&f, "t", &first, 2, uuid);
+    mine = fx_next(&f, &first, "u", uuid);
+    other = fx_next(&f, &first, "v", uuid);
+    assert_false(lost(&mine, STR_NONE)); /* the number is free */
+    int64_t before = fx_counts(&f).commits_false;
+    assert_true(fx_answer(&f, "t", &mine));
+    assert_true(lost(&other, STR_NONE));
+    assert_true(lost(&other, fx_row(&f, "t").id));
+    assert_int_equal(fx_counts(&f).commits_false, before + 2);
+    assert_false(lost(&mine, STR_NONE));            /* a repeat of the head itself */
+    assert_false(lost(&other, S("another table"))); /* 404 is said elsewhere */
+    assert_false(lost(&first, STR_NONE));           /* below the head: the past must be asked */
+    assert_false(fx_answer(&f, "t", &other));       /* and the long way says the same */
+    next = fx_next(&f, &mine, "u", uuid);
+    assert_false(lost(&next, STR_NONE));
+}
+
+static void a_race_that_is_plainly_lost(void **state)
+{
+    (void)state;
+    plainly_lost(true);
+}
+
+static void the_same_without_uuids(void **state)
+{
+    (void)state;
+    plainly_lost(false);
+}
+
+/* While nobody knows what the head is, nothing is plain. */
+static void an_unsettled_head_decides_no_race(void **state)
+{
+    (void)state;
+    struct draft d = {0}, other;
+    struct branch *br;
+    fx_grow(&f, "t", &d, 1, true);
+    other = fx_next(&f, NULL, "v", true);
+    OK(&f, fx_branch(&f, "t", &br));
+    assert_true(lost(&other, STR_NONE));
+    branch_unsettle(br);
+    assert_false(lost(&other, STR_NONE));
+    branch_unref(br);
+    OK(&f, fx_drop(&f, "t"));
+}
+
 int main(void)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -1380,6 +1446,9 @@ int main(void)
         M(no_memory_anywhere_in_a_commit),
         T(what_was_seen_too_early_is_seen_again),
         T(the_third_time_it_looks_on_its_turn),
+        T(a_race_that_is_plainly_lost),
+        T(the_same_without_uuids),
+        T(an_unsettled_head_decides_no_race),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
