@@ -60,8 +60,8 @@ static struct token_entry *entry_new(const uint8_t hash[SHA256_LEN],
     e->who = (struct principal){
         .id = row->id,
         .tenant_id = row->tenant_id,
-        .tenant = mem_dup(row->tenant.p, row->tenant.len),
-        .name = mem_dup(row->name.p, row->name.len),
+        .tenant = str_heap(row->tenant),
+        .name = str_heap(row->name),
         .token_expires_ms = row->token_expires_ms,
     };
     if (!e->who.tenant || !e->who.name) {

@@ -28,7 +28,7 @@ int branch_gone(struct ctx *cx, struct branch *br)
 
 int branch_set_intent(struct branch *br, int64_t id, str kind, str args)
 {
-    char *k = id ? mem_dup(kind.p, kind.len) : NULL, *a = id ? mem_dup(args.p, args.len) : NULL;
+    char *k = id ? str_heap(kind) : NULL, *a = id ? str_heap(args) : NULL;
     if (id && (!k || !a)) {
         mem_free(k);
         mem_free(a);

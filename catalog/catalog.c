@@ -7,8 +7,8 @@
 static int options_copy(struct ctx *cx, struct catalog *c, const struct catalog_opts *o)
 {
     c->o = *o;
-    c->suffix = mem_dup(o->database_suffix.p ? o->database_suffix.p : "", o->database_suffix.len);
-    c->group = mem_dup(o->group.p ? o->group.p : "", o->group.len);
+    c->suffix = str_heap(o->database_suffix);
+    c->group = str_heap(o->group);
     if (!c->suffix || !c->group)
         return ctx_nomem(cx);
     c->o.database_suffix = str_n(c->suffix, o->database_suffix.len);

@@ -120,6 +120,8 @@ void tables_free(struct catalog *c); /* table.c; nobody holds a handle */
 int warehouse_space(
     struct ctx *cx,
     struct warehouse *w); /* 0, or E_BUSY: below disk.min-free. Blocks at most once a second */
+/* The answer of a listing that asked for one whole name: it, if it is a hit. (database.c) */
+int list_one(struct ctx *cx, bool hit, str name, str **ret, size_t *ret_n) WARN_UNUSED;
 struct warehouse *warehouse_by_id(struct catalog *c, int64_t id);
 void audit_fill(struct ctx *cx, struct audit *au, const char *action, const struct warehouse *w,
                 str db, str object);
@@ -153,7 +155,8 @@ void branch_forget_users(struct branch *br);
 
 /* --- head.c --- */
 /* From the parsed snapshot and its own text; NULL: no memory. One reference. */
-struct head *head_new(struct ctx *cx, const struct snapshot *s, const struct totals *t, int64_t recorded_ms);
+struct head *head_new(struct ctx *cx, const struct snapshot *s, const struct totals *t,
+                      int64_t recorded_ms);
 struct head *head_ref(struct head *h);
 void head_row_fill(const struct head *h, const struct file_id *f, struct head_row *ret);
 void branch_publish(struct branch *br,
@@ -198,6 +201,16 @@ int branch_record_pending(struct ctx *cx,
  * recovery runs. */
 void after_create_failed(struct ctx *cx, struct branch *br);
 void branch_hint(struct ctx *cx, struct branch *br); /* LATEST := the head, best effort */
+
+/* --- snapshots.c ------------------------------------------------------------------------------ */
+struct ids { /* in the context's arena */
+    int64_t *at;
+    size_t n;
+};
+/* The ids of the files of a folder, above < id <= up_to, newest first. A folder that is not there is
+ * empty. (any thread that may block) */
+int branch_ids(struct ctx *cx, struct branch *br, str dir, bool (*parse)(str, int64_t *),
+               int64_t above, int64_t up_to, struct ids *ret) WARN_UNUSED;
 
 /* --- rollback.c, purge.c, intent.c --- */
 int intent_finish(struct ctx *cx,

@@ -272,7 +272,7 @@ static int user_is_new(struct ctx *cx, struct commit *cm, bool *ret)
         return 0;
     if (br->users.live >= USERS_MAX) /* each is sent back once more, which is no harm */
         branch_forget_users(br);
-    char *own = mem_dup(user.p ? user.p : "", user.len);
+    char *own = str_heap(user);
     if (!own || map_put(&br->users, str_n(own, user.len), own) < 0) {
         mem_free(own);
         return ctx_nomem(cx);

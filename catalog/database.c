@@ -57,6 +57,19 @@ int cat_db_get(struct ctx *cx, struct catalog *c, const struct warehouse *w, str
     return 0;
 }
 
+int list_one(struct ctx *cx, bool hit, str name, str **ret, size_t *ret_n)
+{
+    ctx_reset_err(cx);
+    str *one = ARENA_NEW(&cx->arena, str);
+    if (!one)
+        return ctx_nomem(cx);
+    if (hit)
+        *one = name;
+    *ret = one;
+    *ret_n = hit ? 1 : 0;
+    return 0;
+}
+
 int cat_db_list(struct ctx *cx, struct catalog *c, const struct warehouse *w,
                 const struct page_in *in, str **ret, size_t *ret_n)
 {
@@ -68,16 +81,7 @@ int cat_db_list(struct ctx *cx, struct catalog *c, const struct warehouse *w,
     int rc = STORE(c->o.store, db_get, cx, w->id, in->prefix, &row);
     if (rc < 0 && rc != E_NOTFOUND)
         return rc;
-    bool hit = rc == 0 && str_cmp(row.name, in->after) > 0;
-    ctx_reset_err(cx);
-    str *one = ARENA_ARRAY(&cx->arena, str, 1);
-    if (!one)
-        return ctx_nomem(cx);
-    if (hit)
-        one[0] = row.name;
-    *ret = one;
-    *ret_n = hit ? 1 : 0;
-    return 0;
+    return list_one(cx, rc == 0 && str_cmp(row.name, in->after) > 0, row.name, ret, ret_n);
 }
 
 static bool has_str(const struct json *arr, str s)

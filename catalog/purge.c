@@ -126,7 +126,7 @@ static int dir_of(struct ctx *cx, const struct intent_row *in, char **ret)
     str dir;
     TRY(json_parse(cx, in->args_json, "intent", &args));
     TRY(json_want_str(cx, args, "", "dir", &dir));
-    *ret = mem_dup(dir.p, dir.len);
+    *ret = str_heap(dir);
     return *ret ? 0 : E_NOMEM;
 }
 

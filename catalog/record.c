@@ -34,11 +34,6 @@ void pending_free(struct commit_pending *p)
     mem_free(p);
 }
 
-static char *dup_str(str s)
-{
-    return mem_dup(s.p ? s.p : "", s.len);
-}
-
 struct commit_pending *pending_new(struct ctx *cx, const char *action, const struct snapshot *s,
                                    const struct totals *t, int64_t expect_head_id)
 {
@@ -50,10 +45,10 @@ struct commit_pending *pending_new(struct ctx *cx, const char *action, const str
              commit_kind_name(s->commit_kind), STR(s->commit_user));
     p->head = head_new(cx, s, t, clock_wall_ms());
     p->expect_head_id = expect_head_id;
-    p->action = dup_str(str_of(action));
-    p->tenant = dup_str(cx->tenant);
-    p->principal = dup_str(cx->principal);
-    p->request_id = dup_str(cx->request_id);
+    p->action = str_heap(str_of(action));
+    p->tenant = str_heap(cx->tenant);
+    p->principal = str_heap(cx->principal);
+    p->request_id = str_heap(cx->request_id);
     p->detail = buf_take(&detail, NULL);
     if (!p->head || !p->action || !p->tenant || !p->principal || !p->request_id || !p->detail) {
         pending_free(p);

@@ -90,40 +90,6 @@ static int target_find(struct ctx *cx, struct branch *br, const struct rollback_
 
 /* --- (2) -------------------------------------------------------------------------------------- */
 
-struct ids {
-    int64_t *at;
-    size_t n;
-};
-
-static int newest_first(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? 1 : x > y ? -1 : 0;
-}
-
-/* Ids above `floor` of the files of a folder, newest first. A folder that is not there is empty. */
-static int ids_above(struct ctx *cx, struct branch *br, str dir, bool (*parse)(str, int64_t *),
-                     int64_t floor, struct ids *ret)
-{
-    struct io_entry *e = NULL;
-    size_t n = 0;
-    int rc = dir.p ? io_list(br->table->wh->io, cx, dir, &e, &n) : ctx_nomem(cx);
-    if (rc < 0 && rc != E_NOTFOUND)
-        return rc;
-    ctx_reset_err(cx);
-    ret->n = 0;
-    ret->at = ARENA_ARRAY(&cx->arena, int64_t, n ? n : 1);
-    if (!ret->at)
-        return ctx_nomem(cx);
-    for (size_t i = 0; rc == 0 && i < n; i++) {
-        int64_t id;
-        if (parse(e[i].name, &id) && id > floor)
-            ret->at[ret->n++] = id;
-    }
-    qsort(ret->at, ret->n, sizeof *ret->at, newest_first);
-    return 0;
-}
-
 static int del_quiet(struct ctx *cx, struct branch *br, str path)
 {
     int rc = path.p ? io_del(br->table->wh->io, cx, path) : ctx_nomem(cx);
@@ -138,8 +104,8 @@ static int delete_snapshots(struct ctx *cx, struct branch *br, int64_t target)
 {
     str dir = str_of(br->table->dir), b = str_of(br->name);
     struct ids ids;
-    TRY(ids_above(cx, br, layout_snapshot_dir(&cx->arena, dir, b), layout_snapshot_id, target,
-                  &ids));
+    TRY(branch_ids(cx, br, layout_snapshot_dir(&cx->arena, dir, b), layout_snapshot_id, target,
+                   INT64_MAX, &ids));
     for (size_t i = 0; i < ids.n; i++) {
         TRY(del_quiet(cx, br, layout_snapshot(&cx->arena, dir, b, ids.at[i])));
         IGNORE(INJECT(ROLLBACK_DELETED));
@@ -154,10 +120,10 @@ static int delete_changelogs(struct ctx *cx, struct branch *br, int64_t target)
     str folder = layout_changelog_dir(&cx->arena, dir, b);
     struct ids ids, left;
     CLEANUP(buf_done) struct buf hint = {0}, text = {0};
-    TRY(ids_above(cx, br, folder, layout_changelog_id, target, &ids));
+    TRY(branch_ids(cx, br, folder, layout_changelog_id, target, INT64_MAX, &ids));
     if (ids.n == 0)
         return 0;
-    TRY(ids_above(cx, br, folder, layout_changelog_id, 0, &left));
+    TRY(branch_ids(cx, br, folder, layout_changelog_id, 0, INT64_MAX, &left));
     buf_addf(&hint, "%.*s/LATEST", STR(folder));
     buf_add_i64(&text, left.n > ids.n ? left.at[ids.n] : -1);
     if (buf_fail(&hint) || buf_fail(&text))

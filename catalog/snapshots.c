@@ -21,55 +21,59 @@ static int newest_first(const void *a, const void *b)
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* Ids of the files up to the head, newest first. */
-static int ids_of(struct ctx *cx, struct branch *br, int64_t **ret, size_t *ret_n)
+int branch_ids(struct ctx *cx, struct branch *br, str dir, bool (*parse)(str, int64_t *),
+               int64_t above, int64_t up_to, struct ids *ret)
 {
-    struct table *t = br->table;
     struct io_entry *e = NULL;
-    size_t n = 0, k = 0;
-    int64_t top = head_id(br), id;
-    str dir = layout_snapshot_dir(&cx->arena, str_of(t->dir), str_of(br->name));
-    int rc = dir.p ? io_list(t->wh->io, cx, dir, &e, &n) : ctx_nomem(cx);
-    if (rc == E_NOTFOUND)
-        ctx_reset_err(cx);
-    else
-        TRY(rc);
-    int64_t *ids = ARENA_ARRAY(&cx->arena, int64_t, n ? n : 1);
-    if (!ids)
+    size_t n = 0;
+    int rc = dir.p ? io_list(br->table->wh->io, cx, dir, &e, &n) : ctx_nomem(cx);
+    if (rc < 0 && rc != E_NOTFOUND)
+        return rc;
+    ctx_reset_err(cx);
+    ret->n = 0;
+    ret->at = ARENA_ARRAY(&cx->arena, int64_t, n ? n : 1);
+    if (!ret->at)
         return ctx_nomem(cx);
-    for (size_t i = 0; i < n; i++)
-        if (layout_snapshot_id(e[i].name, &id) && id <= top)
-            ids[k++] = id;
-    qsort(ids, k, sizeof *ids, newest_first);
-    *ret = ids;
-    *ret_n = k;
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        int64_t id;
+        if (parse(e[i].name, &id) && id > above && id <= up_to)
+            ret->at[ret->n++] = id;
+    }
+    qsort(ret->at, ret->n, sizeof *ret->at, newest_first);
     return 0;
+}
+
+/* Of the snapshot files up to the head. */
+static int ids_of(struct ctx *cx, struct branch *br, struct ids *ret)
+{
+    str dir = layout_snapshot_dir(&cx->arena, str_of(br->table->dir), str_of(br->name));
+    return branch_ids(cx, br, dir, layout_snapshot_id, 0, head_id(br), ret);
 }
 
 int branch_snapshots(struct ctx *cx, struct branch *br, int64_t below, int64_t limit, str **ret,
                      int64_t **ret_ids, size_t *ret_n)
 {
-    int64_t *ids;
-    size_t n, k = 0;
-    TRY(ids_of(cx, br, &ids, &n));
-    str *texts = ARENA_ARRAY(&cx->arena, str, n ? n : 1);
+    struct ids ids;
+    size_t k = 0;
+    TRY(ids_of(cx, br, &ids));
+    str *texts = ARENA_ARRAY(&cx->arena, str, ids.n ? ids.n : 1);
     if (!texts)
         return ctx_nomem(cx);
-    for (size_t i = 0; i < n && (int64_t)k < limit; i++) {
+    for (size_t i = 0; i < ids.n && (int64_t)k < limit; i++) {
         struct snapshot s;
-        if (below > 0 && ids[i] >= below)
+        if (below > 0 && ids.at[i] >= below)
             continue;
-        int rc = snapshot_load(cx, br, ids[i], &s);
+        int rc = snapshot_load(cx, br, ids.at[i], &s);
         if (rc == E_NOTFOUND) { /* expired since it was listed */
             ctx_reset_err(cx);
             continue;
         }
         TRY(rc);
-        ids[k] = ids[i];
+        ids.at[k] = ids.at[i];
         texts[k++] = s.raw;
     }
     *ret = texts;
-    *ret_ids = ids;
+    *ret_ids = ids.at;
     *ret_n = k;
     return 0;
 }
@@ -110,17 +114,17 @@ static bool is_id(str version, int64_t *ret)
 
 int branch_snapshot_at(struct ctx *cx, struct branch *br, str version, str *ret_json)
 {
-    int64_t *ids, id = 0;
-    size_t n;
+    int64_t id = 0;
+    struct ids ids;
     struct snapshot s;
     bool named = str_eqz(version, "EARLIEST") || str_eqz(version, "LATEST");
     if (!named && !is_id(version, &id))
         return by_tag(cx, br, version, ret_json);
     if (named) {
-        TRY(ids_of(cx, br, &ids, &n));
-        if (n == 0)
+        TRY(ids_of(cx, br, &ids));
+        if (ids.n == 0)
             return not_there(cx, version);
-        id = str_eqz(version, "LATEST") ? ids[0] : ids[n - 1];
+        id = str_eqz(version, "LATEST") ? ids.at[0] : ids.at[ids.n - 1];
     }
     int rc = id <= head_id(br) ? snapshot_load(cx, br, id, &s) : E_NOTFOUND;
     if (rc == E_NOTFOUND)

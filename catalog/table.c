@@ -83,7 +83,7 @@ static struct branch *branch_new(struct table *t, str name)
     struct branch *br = mem_zalloc(sizeof *br);
     if (!br)
         return NULL;
-    br->name = mem_dup(name.p, name.len);
+    br->name = str_heap(name);
     if (!br->name) {
         mem_free(br);
         return NULL;
@@ -153,8 +153,8 @@ static struct table *table_new(struct catalog *c, struct warehouse *w, const str
     t->wh = w;
     atomic_init(&t->refs, 1);
     pthread_mutex_init(&t->mu, NULL);
-    t->id = mem_dup(row->id.p, row->id.len);
-    t->dir = mem_dup(row->dir.p, row->dir.len);
+    t->id = str_heap(row->id);
+    t->dir = str_heap(row->dir);
     t->name = name_new(w, row->db_name, row->name);
     t->branches = branch_new(t, STR_LIT("main"));
     if (!t->id || !t->dir || !t->name || !t->branches) {

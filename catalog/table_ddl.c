@@ -331,15 +331,7 @@ static int list_exact(struct ctx *cx, struct catalog *c, const struct warehouse 
     if (rc < 0 && rc != E_NOTFOUND)
         return rc;
     bool hit = rc == 0 && str_cmp(row.name, in->after) > 0 && (!type.len || str_eq(row.type, type));
-    ctx_reset_err(cx);
-    str *one = ARENA_ARRAY(&cx->arena, str, 1);
-    if (!one)
-        return ctx_nomem(cx);
-    if (hit)
-        one[0] = row.name;
-    *ret = one;
-    *ret_n = hit ? 1 : 0;
-    return 0;
+    return list_one(cx, hit, row.name, ret, ret_n);
 }
 
 int cat_table_list(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db,

@@ -50,11 +50,6 @@ static void warehouse_free(struct warehouse *w)
     mem_free(w);
 }
 
-static char *dup_str(str s)
-{
-    return mem_dup(s.p ? s.p : "", s.len);
-}
-
 static int warehouse_new(struct ctx *cx, struct catalog *c, const struct warehouse_row *row,
                          struct warehouse **ret)
 {
@@ -66,10 +61,10 @@ static int warehouse_new(struct ctx *cx, struct catalog *c, const struct warehou
     w->cat = c;
     w->id = row->id;
     w->tenant_id = row->tenant_id;
-    w->tenant = dup_str(row->tenant);
-    w->name = dup_str(row->name);
-    w->root = dup_str(row->root);
-    w->options = row->options_json.len ? dup_str(row->options_json) : dup_str(STR_LIT("{}"));
+    w->tenant = str_heap(row->tenant);
+    w->name = str_heap(row->name);
+    w->root = str_heap(row->root);
+    w->options = row->options_json.len ? str_heap(row->options_json) : str_heap(STR_LIT("{}"));
     w->prefix = buf_take(&prefix, NULL);
     if (!w->tenant || !w->name || !w->root || !w->options || !w->prefix) {
         warehouse_free(w);

@@ -7,6 +7,7 @@
 #include "proto/base/str.h"
 
 #include "proto/base/arena.h"
+#include "proto/base/mem.h"
 
 int str_cmp(str a, str b)
 {
@@ -152,4 +153,9 @@ str str_dup(struct arena *a, str s)
 {
     char *copy = str_dupz(a, s);
     return copy ? str_n(copy, s.len) : STR_NONE;
+}
+
+char *str_heap(str s)
+{
+    return mem_dup(s.p ? s.p : "", s.len);
 }

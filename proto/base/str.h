@@ -59,5 +59,7 @@ bool str_split(str *rest, char sep, str *ret_part);
  * absent str is absent: ask first where that may come. */
 str str_dup(struct arena *a, str s);
 char *str_dupz(struct arena *a, str s);
+/* On the heap, with a NUL behind it, to be freed with mem_free; absent becomes "". NULL: no memory. */
+char *str_heap(str s);
 
 #endif
