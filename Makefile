@@ -98,7 +98,7 @@ unit: $(UNIT_BIN)
 
 # --- what a person types ---------------------------------------------------------------------------
 TESTS := python3 tests/run.py
-LATCH_ARGS ?=
+ARGS ?=
 
 .PHONY: help run packages test test-quick test-crash lint format asan tsan cov bench fuzz install clean
 help: ## this list
@@ -107,9 +107,9 @@ help: ## this list
 packages-%:
 	$(Q)tests/setup/packages.sh $*
 
-run: packages-build ## installs what is missing, builds, serves ./latch-data on 127.0.0.1:8181
+run: packages-build ## installs what is missing, builds, serves ./latch-data on 127.0.0.1:8181 (ARGS="--listen …")
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all
-	$(Q)exec $(B)/latch serve $(LATCH_ARGS)
+	$(Q)exec $(B)/latch serve $(ARGS)
 
 test: packages-build packages-test ## installs what is missing, builds, runs every test
 	$(Q)tests/setup/clients.sh
