@@ -59,6 +59,7 @@ void catalog_counts(struct catalog *c, struct cat_counts *ret)
 #define X(name, help) ret->name = atomic_load_explicit(&c->n.name, memory_order_relaxed);
     CAT_COUNTS(X)
 #undef X
+    ret->branches_forked = atomic_load(&c->n_forked);
     pthread_rwlock_rdlock(&c->mu);
     ret->tables_cached = (int64_t)c->n_tables;
     pthread_rwlock_unlock(&c->mu);

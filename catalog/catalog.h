@@ -13,6 +13,8 @@
 #include "catalog/store/store.h"
 #include "manifest/io/io.h"
 
+struct json; /* proto/json/json.h */
+
 enum commit_sync { SYNC_OFF, SYNC_METADATA, SYNC_ALL };
 
 struct catalog_opts {
@@ -60,7 +62,7 @@ struct cat_counts {
 #define X(name, help) int64_t name;
     CAT_COUNTS(X)
 #undef X
-    int64_t tables_cached;
+    int64_t tables_cached, branches_forked; /* now */
 };
 
 /* --- the whole -------------------------------------------------------------------------------- */
@@ -117,7 +119,6 @@ int cat_db_get(struct ctx *cx, struct catalog *c, const struct warehouse *w, str
                struct database *ret) WARN_UNUSED; /* E_NOTFOUND */
 int cat_db_list(struct ctx *cx, struct catalog *c, const struct warehouse *w,
                 const struct page_in *in, str **ret, size_t *ret_n) WARN_UNUSED;
-struct json;
 struct db_alter_out {
     str *removed, *updated, *missing;
     size_t n_removed, n_updated, n_missing;

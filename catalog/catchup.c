@@ -142,7 +142,9 @@ static int unreadable_found(struct ctx *cx, struct branch *br, int64_t id)
 
 static int head_gone(struct ctx *cx, struct branch *br)
 {
-    fork_found(cx, br, br->head->id, "is the head and its file is gone; put the file back");
+    fork_found(cx, br, br->head->id,
+               "is the head and its file is gone; put the file back (what GET snapshot answers "
+               "under snapshot.snapshot is its text)");
     return 0;
 }
 
@@ -244,6 +246,8 @@ int branch_catch_up(struct ctx *cx, struct branch *br)
     if (br->forked != was)
         log_warn("catalog", was ? "branch.whole" : "branch.forked",
                  LS("table", branch_object(cx, br)), LZ("why", was ? "" : br->fork_why));
+    if (br->forked != was)
+        atomic_fetch_add(&br->table->cat->n_forked, was ? -1 : 1);
     if (br->forked && !was)
         COUNT(br->table->cat, forked);
     return 0;

@@ -5,6 +5,7 @@
 #include "catalog/catalog_int.h"
 
 #include "proto/base/clock.h"
+#include "proto/base/log.h"
 #include "proto/base/path.h"
 #include "proto/base/rand.h"
 #include "proto/json/json.h"
@@ -17,10 +18,22 @@ static void stamp_now(struct ctx *cx, struct stamp *s)
         .owner = who, .created_by = who, .updated_by = who, .created_ms = now, .updated_ms = now};
 }
 
+/* The server chooses the directories. */
+static int no_location(struct ctx *cx, str name, const struct json *options)
+{
+    if (!options || !json_get(options, "location"))
+        return 0;
+    return ctx_fail(
+        cx, E_INVAL, RES_DATABASE, name,
+        "option 'location' of a database cannot be set: the server keeps databases below "
+        "the warehouse; leave it out");
+}
+
 int cat_db_create(struct ctx *cx, struct catalog *c, const struct warehouse *w, str name,
                   str options_json)
 {
     char id[UUID_LEN + 1];
+    const struct json *options = NULL;
     struct audit au;
     CLEANUP(buf_done) struct buf dir = {0};
 
@@ -28,6 +41,9 @@ int cat_db_create(struct ctx *cx, struct catalog *c, const struct warehouse *w, 
     if (str_eqz(name, "sys"))
         return ctx_fail(cx, E_INVAL, RES_DATABASE, name,
                         "'sys' is Paimon's own system database; choose another name");
+    if (options_json.len)
+        TRY(json_parse(cx, options_json, "options", &options));
+    TRY(no_location(cx, name, options));
     path_dir_name(&dir, name);
     buf_adds(&dir, c->o.database_suffix);
     if (buf_fail(&dir))
@@ -40,7 +56,10 @@ int cat_db_create(struct ctx *cx, struct catalog *c, const struct warehouse *w, 
                          .options_json = options_json.len ? options_json : STR_LIT("{}")};
     stamp_now(cx, &row.stamp);
     audit_fill(cx, &au, "database.create", w, name, STR_NONE);
-    return STORE(c->o.store, db_create, cx, &row, &au);
+    TRY(STORE(c->o.store, db_create, cx, &row, &au));
+    log_info("catalog", "database.created", LS("db", name), LS("by", cx->principal),
+             LS("req", cx->request_id));
+    return 0;
 }
 
 int cat_db_get(struct ctx *cx, struct catalog *c, const struct warehouse *w, str name,
@@ -155,6 +174,7 @@ int cat_db_alter(struct ctx *cx, struct catalog *c, const struct warehouse *w, s
                  const struct json *removals, const struct json *updates, struct db_alter_out *ret)
 {
     TRY(alter_check(cx, removals, updates));
+    TRY(no_location(cx, name, updates));
     for (int attempt = 0;; attempt++) { /* another alter in between: once more on its result */
         CLEANUP(buf_done) struct buf text = {0};
         struct db_row row;
@@ -173,6 +193,8 @@ int cat_db_alter(struct ctx *cx, struct catalog *c, const struct warehouse *w, s
             continue;
         }
         TRY(rc);
+        log_info("catalog", "database.altered", LS("db", name), LS("by", cx->principal),
+                 LS("req", cx->request_id));
         *ret = out;
         return 0;
     }
@@ -193,6 +215,8 @@ int cat_db_drop(struct ctx *cx, struct catalog *c, const struct warehouse *w, st
         table_forget_id(c, purges[i].table_id);
     names_changed(c, (struct warehouse *)w, rc == E_UNKNOWN ? STR_NONE : STR_LIT(""));
     TRY(rc);
+    log_info("catalog", "database.dropped", LS("db", name), LI("tables", n),
+             LS("by", cx->principal), LS("req", cx->request_id));
     for (size_t i = 0; i < n; i++)
         IGNORE(purge_post(c, &purges[i])); /* what cannot be queued is resumed at the next start */
     return 0;

@@ -262,7 +262,7 @@ static int apply(struct ctx *cx, struct branch *br, const struct snapshot *targe
     branch_publish(br, h);
     COUNT(br->table->cat, rollbacks);
     log_info("catalog", "rollback.done", LS("table", branch_object(cx, br)),
-             LI("snapshot", target->id));
+             LI("snapshot", target->id), LS("by", cx->principal), LS("req", cx->request_id));
     return 0;
 }
 

@@ -110,6 +110,8 @@ void branch_forget_users(struct branch *br)
 static void branch_free(struct branch *br)
 {
     strand_done(&br->strand);
+    if (br->forked)
+        atomic_fetch_sub(&br->table->cat->n_forked, 1);
     pending_free(br->pending);
     head_unref(br->head);
     branch_forget_users(br);

@@ -263,7 +263,8 @@ int cat_table_create(struct ctx *cx, struct catalog *c, const struct warehouse *
         create_undo(c, ww, intent, dir);
     TRY(rc);
     IGNORE(INJECT(CREATE_RECORDED));
-    log_info("catalog", "table.created", LS("db", db), LS("table", name), LS("dir", dir));
+    log_info("catalog", "table.created", LS("db", db), LS("table", name), LS("dir", dir),
+             LS("by", cx->principal), LS("req", cx->request_id));
     return 0;
 }
 
@@ -360,12 +361,13 @@ int cat_table_rename(struct ctx *cx, struct catalog *c, const struct warehouse *
     int rc = STORE(c->o.store, table_rename, cx, &named, w->id, to_db, to_name, clock_wall_ms(),
                    cx->principal, &au);
     names_changed(c, ww, row.id);
-    return rc;
+    TRY(rc);
+    log_info("catalog", "table.renamed", LS("db", db), LS("table", name), LS("to_db", to_db),
+             LS("to", to_name), LS("by", cx->principal), LS("req", cx->request_id));
+    return 0;
 }
 
-/* --- alter
- * ------------------------------------------------------------------------------------------------
- */
+/* --- alter ------------------------------------------------------------------------------------ */
 
 /* Reads schema-<id> if it is there. 1: yes. */
 static int schema_read(struct ctx *cx, struct warehouse *w, str dir, int64_t id,
@@ -504,12 +506,12 @@ int table_alter(struct ctx *cx, struct branch *br, const struct json *changes)
     if (!done)
         return ctx_fail(cx, E_BUSY, RES_TABLE, branch_object(cx, br),
                         "somebody else writes schema files of this table all the time; try again");
+    log_info("catalog", "table.altered", LS("table", branch_object(cx, br)),
+             LS("by", cx->principal), LS("req", cx->request_id));
     return 0;
 }
 
-/* --- drop
- * ---------------------------------------------------------------------------------------------------
- */
+/* --- drop ------------------------------------------------------------------------------------- */
 
 int table_drop(struct ctx *cx, struct branch *br, str as_db, str as_name)
 {
@@ -535,7 +537,8 @@ int table_drop(struct ctx *cx, struct branch *br, str as_db, str as_name)
     }
     TRY(rc);
     IGNORE(INJECT(DROP_RECORDED));
-    log_info("catalog", "table.dropped", LS("db", db), LS("table", name), LZ("dir", t->dir));
+    log_info("catalog", "table.dropped", LS("db", db), LS("table", name), LZ("dir", t->dir),
+             LS("by", cx->principal), LS("req", cx->request_id));
     IGNORE(purge_post(t->cat, &purge)); /* else at the next start */
     return 0;
 }

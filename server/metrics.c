@@ -203,6 +203,8 @@ static void write_catalog(struct server *srv, struct buf *b)
     CAT_COUNTS(X)
 #undef X
     gauge(b, "latch_tables_cached", "table handles in memory", n.tables_cached);
+    gauge(b, "latch_branches_forked",
+          "branches in memory that take no change until their files are right", n.branches_forked);
 }
 
 static void write_store(struct server *srv, struct buf *b)

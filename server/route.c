@@ -125,8 +125,32 @@ static bool is_plain(str part)
     return true;
 }
 
+/* Routes of Paimon's protocol that are not in routes.def. Clients take 404 there for a statement about
+ * the database or table in the path; 501 they take for what it is. */
+static const char *const paimon_words[] = {
+    "auth",      "branches", "consumers",       "function-details",
+    "functions", "grant",    "partitions",      "permissions",
+    "register",  "replace",  "rollback-schema", "table-details",
+    "tags",      "token",    "view-details",    "views",
+};
+
+static bool is_paimon(str raw_path)
+{
+    str rest = raw_path, part;
+    for (int n = 0; str_split(&rest, '/', &part); n++)
+        for (size_t i = 0; n >= 3 && i < sizeof(paimon_words) / sizeof(paimon_words[0]); i++)
+            if (str_eqz(part, paimon_words[i]))
+                return true;
+    return false;
+}
+
 static int unknown_path(struct ctx *cx, str raw_path)
 {
+    if (str_starts(raw_path, STR_LIT("/v1/")) && is_paimon(raw_path))
+        return ctx_fail(cx, E_UNSUPPORTED, RES_NONE, STR_NONE,
+                        "this part of Paimon's REST protocol is not served by Latch %s; "
+                        "/openapi.json lists what is",
+                        latch_version());
     return ctx_fail(cx, E_NOTFOUND, RES_NONE, STR_NONE,
                     "there is nothing at %.*s. This is Latch %s, a Paimon REST catalog server: "
                     "set the client's 'uri' to the address alone, without a path; /openapi.json "

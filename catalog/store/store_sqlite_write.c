@@ -169,7 +169,9 @@ static void group_count(struct store_sqlite *s, int rc, int64_t n)
         s->counts.group_max = n;
 }
 
-static void group(struct store_sqlite *s, struct op *first)
+/* `queued`: how many of them are in s->waiting. They are not once they are woken: who is answered
+ * must not find the queue full of himself. */
+static void group(struct store_sqlite *s, struct op *first, int64_t queued)
 {
     struct ctx cx; /* the group's own error */
     ctx_init(&cx, 0);
@@ -180,6 +182,7 @@ static void group(struct store_sqlite *s, struct op *first)
     for (struct op *op = first; op; op = op_of(op->node.next))
         n++;
     group_count(s, rc, n);
+    atomic_fetch_sub(&s->waiting, queued);
     for (struct op *op = first, *next; op; op = next) {
         next = op_of(op->node.next);
         if (rc < 0)
@@ -206,8 +209,7 @@ static void *writer_main(void *arg)
     while ((first = queue_take(&s->queue, 1, -1))) {
         ASSERT(pthread_mutex_lock(&s->turn) == 0);
         int64_t n = gather(s, first);
-        group(s, op_of(first));
-        atomic_fetch_sub(&s->waiting, n);
+        group(s, op_of(first), n);
         sq_wal_fold_between(s);
         ASSERT(pthread_mutex_unlock(&s->turn) == 0);
     }
@@ -221,7 +223,7 @@ static bool run_here(struct store_sqlite *s, struct op *op)
         return false;
     bool first = atomic_load(&s->waiting) == 0;
     if (first) {
-        group(s, op);
+        group(s, op, 0);
         sq_wal_fold_between(s);
     }
     ASSERT(pthread_mutex_unlock(&s->turn) == 0);

@@ -196,6 +196,18 @@ static void test_unknown(void **state)
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
         if (match("GET", paths[i]) != E_NOTFOUND)
             fail_msg("%s: %d", paths[i], match("GET", paths[i]));
+    /* Of Paimon's protocol, but not served: a 404 would say that the table is missing. */
+    const char *unserved[] = {"/v1/p/databases/d/tables/t/branches",
+                              "/v1/p/databases/d/tables/t/tags/x",
+                              "/v1/p/databases/d/tables/t/token",
+                              "/v1/p/databases/d/views",
+                              "/v1/p/functions",
+                              "/v1/p/databases/d/register",
+                              "/v1/p/permissions/grant"};
+    for (size_t i = 0; i < sizeof(unserved) / sizeof(unserved[0]); i++)
+        assert_int_equal(match("POST", unserved[i]), E_UNSUPPORTED);
+    assert_int_equal(match("GET", "/v1/views"), E_NOTFOUND);
+    assert_int_equal(match("GET", "/tags/v1/x/y"), E_NOTFOUND);
     assert_int_equal(router_match(&cx, r, STR_LIT("GET"), STR_NONE, &hit), E_NOTFOUND);
     assert_int_equal(match("GET", "/api/v1/config"), E_NOTFOUND);
     assert_non_null(strstr(cx.err.msg, "Paimon REST"));
