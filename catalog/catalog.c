@@ -9,7 +9,8 @@ static int options_copy(struct ctx *cx, struct catalog *c, const struct catalog_
     c->o = *o;
     c->suffix = str_heap(o->database_suffix);
     c->group = str_heap(o->group);
-    if (!c->suffix || !c->group)
+    c->data_dir = str_heap(o->data_dir);
+    if (!c->suffix || !c->group || !c->data_dir)
         return ctx_nomem(cx);
     c->o.database_suffix = str_n(c->suffix, o->database_suffix.len);
     c->o.group = str_n(c->group, o->group.len);
@@ -51,6 +52,7 @@ void catalog_close(struct catalog *c)
     pthread_rwlock_destroy(&c->tokens_mu);
     mem_free(c->suffix);
     mem_free(c->group);
+    mem_free(c->data_dir);
     mem_free(c);
 }
 

@@ -28,6 +28,7 @@ struct catalog_opts {
     str database_suffix; /* ".db"; may be empty */
     unsigned dir_mode, file_mode;
     str group;
+    str data_dir; /* whose disk the store fills; empty: not asked */
     int64_t disk_min_free_bytes;
     int64_t outcome_keep_ms, outcome_max; /* a branch */
     int64_t audit_keep_ms;

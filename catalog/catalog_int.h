@@ -27,8 +27,9 @@ struct warehouse {
 
 struct catalog {
     struct catalog_opts o;
-    char *suffix, *group;
-    struct warehouse **warehouses; /* fixed after catalog_open */
+    char *suffix, *group, *data_dir;
+    _Atomic int64_t space_at_ms, space_bytes; /* of data_dir: what statvfs said last, and when */
+    struct warehouse **warehouses;            /* fixed after catalog_open */
     size_t n_warehouses;
     struct map by_prefix; /* -> warehouse; fixed after catalog_open */
 
@@ -67,6 +68,7 @@ struct table {
     atomic_bool schema_behind; /* there may be a schema file that the store does not know */
     char *id, *dir;            /* immutable */
     struct table_name *name;   /* catalog.mu; the newest of a list of all it had */
+    int n_names;               /* catalog.mu; old ones in that list */
     struct table *ring_next, *ring_prev; /* catalog.mu */
     _Atomic int64_t used_ms;
     pthread_mutex_t mu;
@@ -110,7 +112,7 @@ struct branch {
     char *fork_why; /* NULL on no memory */
     struct commit_pending *pending; /* created, not recorded */
     struct outcome_ring recent;     /* what was recorded since it was loaded */
-    struct map users;               /* commit users answered in this epoch; keys owned (mem_dup) */
+    struct map users; /* commit users answered in this epoch, by hash; keys are owned */
 };
 
 /* --- catalog.c, tenant.c, authz.c --- */

@@ -26,8 +26,10 @@
 #include "proto/base/log.h"
 #include "proto/base/mem.h"
 
-#define NEED_MAX  2 /* the third time it gathers where it is: on its turn */
-#define USERS_MAX 100000
+#define NEED_MAX     2 /* the third time it gathers where it is: on its turn */
+#define USERS_MAX    100000
+#define USER_LEN_MAX 1024
+#define VALUES_MAX   100000 /* in a snapshot; stock ones have about thirty */
 
 /* What a step on the strand says besides a negative error. */
 enum say { GO_ON = 0, ANSWERED = 1, NEED_MORE = 2 };
@@ -51,6 +53,37 @@ struct commit {
     int needs;
 };
 
+/* Values in a JSON tree, at most `max` of them counted. Trees are no deeper than JSON_DEPTH_MAX. */
+static size_t values(const struct json *j, size_t max)
+{
+    size_t n = 1;
+    JSON_EACH (it, j)
+        if (n < max)
+            n += values(it, max - n);
+    return n;
+}
+
+/* What we take we must be able to read again, with the memory of one request, and to keep. */
+static int bounds(struct ctx *cx, const struct commit *cm)
+{
+    size_t max = cm->br->table->cat->o.snapshot_max_bytes;
+    if (cm->snap.raw.len > max)
+        return ctx_fail(cx, E_TOOBIG, RES_NONE, STR_NONE,
+                        "the snapshot has %zu bytes and snapshot.max-size allows %zu; nothing was "
+                        "done, keep its properties short",
+                        cm->snap.raw.len, max);
+    if (values(cm->in.snapshot, VALUES_MAX + 1) > VALUES_MAX)
+        return ctx_fail(cx, E_TOOBIG, RES_NONE, STR_NONE,
+                        "the snapshot has more than %d values; nothing was done, keep its "
+                        "properties few",
+                        VALUES_MAX);
+    if (cm->snap.commit_user.len > USER_LEN_MAX)
+        return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE,
+                        "snapshot.commitUser has %zu bytes; at most %d are taken",
+                        cm->snap.commit_user.len, USER_LEN_MAX);
+    return 0;
+}
+
 int commit_new(struct ctx *cx, struct branch *br, const struct commit_in *in, struct commit **ret)
 {
     struct commit *cm = ARENA_NEW(&cx->arena, struct commit);
@@ -59,12 +92,7 @@ int commit_new(struct ctx *cx, struct branch *br, const struct commit_in *in, st
     cm->br = br;
     cm->in = *in;
     TRY(snapshot_decode(cx, in->snapshot, "snapshot", &cm->snap));
-    size_t max = br->table->cat->o.snapshot_max_bytes;
-    if (cm->snap.raw.len > max) /* we could not read it again */
-        return ctx_fail(cx, E_TOOBIG, RES_NONE, STR_NONE,
-                        "the snapshot has %zu bytes and snapshot.max-size allows %zu; nothing was "
-                        "done, keep its properties short",
-                        cm->snap.raw.len, max);
+    TRY(bounds(cx, cm));
     TRY(outcome_key(cx, &cm->snap, cm->key));
     *ret = cm;
     return 0;
@@ -265,15 +293,18 @@ static enum say replayed(const struct commit *cm)
 static int user_is_new(struct ctx *cx, struct commit *cm, bool *ret)
 {
     struct branch *br = cm->br;
-    str user = cm->snap.commit_user;
+    uint8_t full[SHA256_LEN];
+    str key = str_n((char *)full, OUTCOME_KEY_LEN);
     *ret = false;
-    if (cm->in.base_uuid.p || !br->head || atomic_load(&br->epoch) == 0 ||
-        map_get(&br->users, user))
+    if (cm->in.base_uuid.p || !br->head || atomic_load(&br->epoch) == 0)
+        return 0;
+    sha256(cm->snap.commit_user.p, cm->snap.commit_user.len, full);
+    if (map_get(&br->users, key))
         return 0;
     if (br->users.live >= USERS_MAX) /* each is sent back once more, which is no harm */
         branch_forget_users(br);
-    char *own = str_heap(user);
-    if (!own || map_put(&br->users, str_n(own, user.len), own) < 0) {
+    char *own = mem_dup(key.p, key.len);
+    if (!own || map_put(&br->users, str_n(own, key.len), own) < 0) {
         mem_free(own);
         return ctx_nomem(cx);
     }

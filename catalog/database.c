@@ -103,13 +103,17 @@ int cat_db_list(struct ctx *cx, struct catalog *c, const struct warehouse *w,
     return list_one(cx, rc == 0 && str_cmp(row.name, in->after) > 0, row.name, ret, ret_n);
 }
 
-static bool has_str(const struct json *arr, str s)
+/* The strings of an array, or the keys of an object, to be looked up: an option list may be long. */
+static int index_of(struct ctx *cx, const struct json *j, bool keys, struct map *ret)
 {
-    if (arr)
-        JSON_EACH (it, arr)
-            if (str_eq(it->s, s))
-                return true;
-    return false;
+    map_init(ret);
+    if (j)
+        JSON_EACH (it, j)
+            if (map_put(ret, keys ? it->key : it->s, (void *)it) < 0) {
+                map_done(ret);
+                return ctx_nomem(cx);
+            }
+    return 0;
 }
 
 static str *str_array(struct ctx *cx, const struct json *like)
@@ -117,41 +121,60 @@ static str *str_array(struct ctx *cx, const struct json *like)
     return ARENA_ARRAY(&cx->arena, str, like && like->n ? like->n : 1);
 }
 
+/* What an alteration is made of, indexed. */
+struct alter {
+    const struct json *old, *removals, *updates;
+    struct map in_old, in_removals, in_updates;
+};
+
+static void alter_done(struct alter *a)
+{
+    map_done(&a->in_old);
+    map_done(&a->in_removals);
+    map_done(&a->in_updates);
+}
+
+static int alter_init(struct ctx *cx, struct alter *a)
+{
+    TRY(index_of(cx, a->old, true, &a->in_old));
+    TRY(index_of(cx, a->removals, false, &a->in_removals));
+    TRY(index_of(cx, a->updates, true, &a->in_updates));
+    if (a->updates)
+        JSON_EACH (it, a->updates)
+            if (map_get(&a->in_removals, it->key))
+                return ctx_fail(cx, E_INVAL, RES_DATABASE, it->key,
+                                "option '%.*s' is in removals and in updates; keep one of the two",
+                                STR(it->key));
+    return 0;
+}
+
 /* The options after removals and updates, as JSON text; tells what happened to each key. */
-static int options_apply(struct ctx *cx, const struct json *old, const struct json *removals,
-                         const struct json *updates, struct buf *out, struct db_alter_out *ret)
+static int options_apply(struct ctx *cx, const struct alter *a, struct buf *out,
+                         struct db_alter_out *ret)
 {
     struct json_out o;
-    ret->removed = str_array(cx, removals);
-    ret->missing = str_array(cx, removals);
-    ret->updated = str_array(cx, updates);
+    ret->removed = str_array(cx, a->removals);
+    ret->missing = str_array(cx, a->removals);
+    ret->updated = str_array(cx, a->updates);
     if (!ret->removed || !ret->missing || !ret->updated)
         return ctx_nomem(cx);
     json_out_init(&o, out);
     json_obj(&o);
-    JSON_EACH (it, old) {
-        char *key = str_dupz(&cx->arena, it->key);
-        if (!key)
-            return ctx_nomem(cx);
-        bool updated = updates && json_get(updates, key);
-        if (!updated && !has_str(removals, it->key)) {
+    JSON_EACH (it, a->old)
+        if (!map_get(&a->in_updates, it->key) && !map_get(&a->in_removals, it->key)) {
             json_keys(&o, it->key);
             json_str(&o, it->s);
         }
-    }
-    if (updates)
-        JSON_EACH (it, updates) {
+    if (a->updates)
+        JSON_EACH (it, a->updates) {
             json_keys(&o, it->key);
             json_str(&o, it->s);
             ret->updated[ret->n_updated++] = it->key;
         }
     json_end(&o);
-    if (removals)
-        JSON_EACH (it, removals) {
-            char *key = str_dupz(&cx->arena, it->s);
-            if (!key)
-                return ctx_nomem(cx);
-            if (json_get(old, key))
+    if (a->removals)
+        JSON_EACH (it, a->removals) {
+            if (map_get(&a->in_old, it->s))
                 ret->removed[ret->n_removed++] = it->s;
             else
                 ret->missing[ret->n_missing++] = it->s;
@@ -159,32 +182,22 @@ static int options_apply(struct ctx *cx, const struct json *old, const struct js
     return buf_fail(out) ? ctx_nomem(cx) : 0;
 }
 
-static int alter_check(struct ctx *cx, const struct json *removals, const struct json *updates)
-{
-    if (removals && updates)
-        JSON_EACH (it, updates)
-            if (has_str(removals, it->key))
-                return ctx_fail(cx, E_INVAL, RES_DATABASE, it->key,
-                                "option '%.*s' is in removals and in updates; keep one of the two",
-                                STR(it->key));
-    return 0;
-}
-
 int cat_db_alter(struct ctx *cx, struct catalog *c, const struct warehouse *w, str name,
                  const struct json *removals, const struct json *updates, struct db_alter_out *ret)
 {
-    TRY(alter_check(cx, removals, updates));
     TRY(no_location(cx, name, updates));
     for (int attempt = 0;; attempt++) { /* another alter in between: once more on its result */
         CLEANUP(buf_done) struct buf text = {0};
         struct db_row row;
         struct db_alter_out out = {0};
-        const struct json *old;
+        CLEANUP(alter_done) struct alter a = {.removals = removals, .updates = updates};
         struct audit au;
 
         TRY(STORE(c->o.store, db_get, cx, w->id, name, &row));
-        TRY(json_parse(cx, row.options_json, "stored options", &old));
-        TRY(options_apply(cx, old, removals, updates, &text, &out));
+        TRY(ctx_check_deadline(cx));
+        TRY(json_parse(cx, row.options_json, "stored options", &a.old));
+        TRY(alter_init(cx, &a));
+        TRY(options_apply(cx, &a, &text, &out));
         audit_fill(cx, &au, "database.alter", w, name, STR_NONE);
         int rc = STORE(c->o.store, db_alter, cx, row.id, row.options_json, buf_str(&text),
                        clock_wall_ms(), cx->principal, &au);

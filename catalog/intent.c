@@ -9,7 +9,7 @@
 #include "proto/base/log.h"
 #include "proto/base/mem.h"
 
-#define RESUME_ARENA_MAX ((size_t)64 << 20)
+#define RESUME_ARENA_MAX ((size_t)256 << 20) /* as much as a request has by default */
 
 int intent_finish(struct ctx *cx, struct branch *br)
 {

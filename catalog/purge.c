@@ -35,7 +35,8 @@ static int is_ours(struct ctx *cx, struct io *io, str dir, str name, bool *ret)
     struct io_entry *e = NULL;
     size_t n = 0;
 
-    *ret = schema || str_eqz(name, "snapshot") || str_eqz(name, "manifest");
+    *ret = schema || str_eqz(name, "snapshot") || str_eqz(name, "manifest") ||
+           str_eqz(name, "index") || str_eqz(name, "statistics");
     buf_addf(&path, "%.*s/%.*s", STR(dir), STR(name));
     if (buf_fail(&path))
         return ctx_nomem(cx);

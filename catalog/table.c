@@ -19,6 +19,7 @@
 #include "proto/base/mem.h"
 #include "proto/base/path.h"
 
+#define NAMES_MAX   64 /* of a handle, before it is given up */
 #define EVICT_MAX   4  /* for one that comes in */
 #define EVICT_STEPS 64 /* of the hand */
 
@@ -267,6 +268,7 @@ static void name_move(struct catalog *c, struct table *t, struct table_name *tn)
         name_forget(c, t);
         tn->older = t->name;
         t->name = tn;
+        t->n_names++;
     }
     /* On no memory the handle is found by id only; the next load of the name tries again. */
     IGNORE(map_put(&c->by_name, t->name->key, t));
@@ -391,10 +393,16 @@ void names_changed(struct catalog *c, struct warehouse *w, str id)
     struct table *t = id.p ? map_get(&c->by_id, id) : NULL;
     if (t)
         name_forget(c, t);
+    /* A handle keeps all names it had; one that had many makes room for a fresh one. */
+    bool worn = t && t->n_names > NAMES_MAX && evictable(t);
+    if (worn)
+        maps_del(c, t);
     if (!id.p)
         map_done(&c->by_name);
     atomic_fetch_sub(&w->names_changing, 1);
     pthread_rwlock_unlock(&c->mu);
+    if (worn)
+        table_unref(t);
 }
 
 void table_forget_id(struct catalog *c, str id)

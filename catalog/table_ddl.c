@@ -150,7 +150,8 @@ static int files_make(struct ctx *cx, struct warehouse *w, str dir, const struct
     enum io_put_result put;
     str sub[] = {layout_schema_dir(&cx->arena, dir, STR_NONE),
                  layout_snapshot_dir(&cx->arena, dir, STR_NONE),
-                 layout_manifest_dir(&cx->arena, dir)};
+                 layout_manifest_dir(&cx->arena, dir), layout_index_dir(&cx->arena, dir),
+                 layout_statistics_dir(&cx->arena, dir)};
     for (size_t i = 0; i < sizeof sub / sizeof *sub; i++)
         TRY(sub[i].p ? io_mkdirs(w->io, cx, sub[i]) : ctx_nomem(cx));
     IGNORE(INJECT(CREATE_DIRS));

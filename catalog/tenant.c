@@ -4,10 +4,14 @@
  * dot divides the two. What belongs to another tenant does not exist for a principal. */
 #include "catalog/catalog_int.h"
 
+#include <sys/statvfs.h>
+
 #include "proto/base/assert.h"
 #include "proto/base/clock.h"
 #include "proto/base/mem.h"
 #include "proto/base/path.h"
+
+#define SPACE_GOOD_MS 1000
 
 static int bootstrap_check(struct ctx *cx, const struct store_bootstrap_in *in)
 {
@@ -186,19 +190,54 @@ struct warehouse *warehouse_by_id(struct catalog *c, int64_t id)
     return NULL;
 }
 
-int warehouse_space(struct ctx *cx, struct warehouse *w)
+static int too_full(struct ctx *cx, struct catalog *c, const char *whose, const char *name,
+                    int64_t space)
+{
+    return ctx_fail(cx, E_BUSY, RES_NONE, STR_NONE,
+                    "the disk of %s%s has %lld bytes left and disk.min-free asks for %lld; nothing "
+                    "was done, free space and try again",
+                    whose, name, (long long)space, (long long)c->o.disk_min_free_bytes);
+}
+
+/* Is what was seen at `at_ms` too old? */
+static bool ask_again(_Atomic int64_t *at_ms)
+{
+    int64_t at = atomic_load(at_ms);
+    return at == 0 || clock_mono_ms() - at > SPACE_GOOD_MS;
+}
+
+static void seen(_Atomic int64_t *at_ms, _Atomic int64_t *bytes, int64_t space)
 {
     int64_t now = clock_mono_ms();
-    int64_t space = atomic_load(&w->space_bytes);
-    if (atomic_load(&w->space_at_ms) == 0 || now - atomic_load(&w->space_at_ms) > 1000) {
-        TRY(io_space(w->io, cx, &space));
-        atomic_store(&w->space_bytes, space);
-        atomic_store(&w->space_at_ms, now ? now : 1);
+    atomic_store(bytes, space);
+    atomic_store(at_ms, now ? now : 1);
+}
+
+/* A snapshot that exists and cannot be recorded is the worst of all: the store's disk counts too. */
+static int store_space(struct ctx *cx, struct catalog *c)
+{
+    struct statvfs st;
+    if (!*c->data_dir)
+        return 0;
+    if (ask_again(&c->space_at_ms)) {
+        if (statvfs(c->data_dir, &st) < 0)
+            return ctx_fail_errno(cx, E_IO, "cannot ask for the space of the data directory");
+        seen(&c->space_at_ms, &c->space_bytes, (int64_t)(st.f_bavail * st.f_frsize));
     }
-    if (space < w->cat->o.disk_min_free_bytes)
-        return ctx_fail(cx, E_BUSY, RES_NONE, STR_NONE,
-                        "the disk of warehouse '%s' has %lld bytes left and disk.min-free asks for "
-                        "%lld; nothing was done, free space and try again",
-                        w->name, (long long)space, (long long)w->cat->o.disk_min_free_bytes);
-    return 0;
+    int64_t space = atomic_load(&c->space_bytes);
+    return space < c->o.disk_min_free_bytes ? too_full(cx, c, "the data directory", "", space) : 0;
+}
+
+int warehouse_space(struct ctx *cx, struct warehouse *w)
+{
+    int64_t space = 0;
+    TRY(store_space(cx, w->cat));
+    if (ask_again(&w->space_at_ms)) {
+        TRY(io_space(w->io, cx, &space));
+        seen(&w->space_at_ms, &w->space_bytes, space);
+    }
+    space = atomic_load(&w->space_bytes);
+    return space < w->cat->o.disk_min_free_bytes
+               ? too_full(cx, w->cat, "warehouse ", w->name, space)
+               : 0;
 }

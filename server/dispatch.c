@@ -166,8 +166,9 @@ static int full(struct request *rq, int rc)
 {
     if (rc != E_BUSY)
         return ctx_nomem(&rq->cx);
-    return ctx_fail(&rq->cx, E_BUSY, RES_NONE, STR_NONE,
-                    "too many requests are waiting and nothing was done; try again");
+    return ctx_fail(&rq->cx, E_BUSY, RES_NONE, STR_NONE, "%s and nothing was done; try again",
+                    srv_draining(rq->srv) ? "the server is stopping"
+                                          : "too many requests are waiting");
 }
 
 /* A change of an idle branch runs on the worker that prepared it, as long as half of the workers stay
@@ -192,8 +193,8 @@ static int post(struct request *rq, int step)
     bool admitted = rq->parked;
     if (!rq->parked) {
         need_request_id(rq);
+        TRY(http_park(rq->http));
         rq->parked = true;
-        http_park(rq->http);
     }
     if (step == STEP_STRAND)
         return post_strand(rq);
@@ -295,7 +296,9 @@ static int authenticate(struct request *rq)
     if (rc != AUTH_ASK)
         return rc;
     need_request_id(rq);
-    http_park(rq->http);
+    rc = http_park(rq->http);
+    if (rc < 0)
+        return full(rq, rc);
     rq->item.fn = on_auth_worker;
     rc = pool_post(rq->srv->workers, STR_LIT("-"), &rq->item);
     if (rc == 0)

@@ -21,6 +21,7 @@
 
 #define POLL_NS        20000000
 #define CLIENT_IDLE_MS 5000
+#define CUT_MS         1000
 #define REST_SECONDS   10 /* beyond drain.timeout, for all that comes after the requests */
 
 static void on_alarm(int sig)
@@ -87,6 +88,11 @@ void drain(struct server *srv, const sigset_t *stop)
             give_up("a second signal came", &n);
         http_counts(srv->http, &n);
     }
+    http_cut(srv->http);
+    until_ms = clock_mono_ms() + CUT_MS; /* what was parked a moment ago is nearly done */
+    for (http_counts(srv->http, &n); n.parked > 0 && clock_mono_ms() < until_ms;
+         http_counts(srv->http, &n))
+        nanosleep(&poll, NULL);
     if (n.parked > 0)
         give_up("drain.timeout is over", &n);
     if (n.in_flight > 0)

@@ -21,6 +21,7 @@
 #include "server/http.h"
 
 #include <microhttpd.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -59,6 +60,7 @@ struct http {
     int listen_fd;
     bool quiesced; /* then the socket is ours again; else libmicrohttpd closes it */
     _Atomic int64_t in_flight, parked, body_bytes, pieces;
+    _Atomic bool cut;
 };
 
 static int64_t bump(_Atomic int64_t *n, int64_t by)
@@ -236,8 +238,38 @@ static void hurry(struct http_conn *c, bool on)
     c->hurried = on;
 }
 
+static enum MHD_Result count_length(void *cls, enum MHD_ValueKind kind, const char *name,
+                                    const char *value)
+{
+    (void)kind, (void)value;
+    if (name && strcasecmp(name, "Content-Length") == 0)
+        ++*(int *)cls;
+    return MHD_YES;
+}
+
+/* Two lengths, or a length beside an encoding: proxies and we might cut the stream differently
+ * (RFC 9112, 6.3). libmicrohttpd 0.9.75 takes the first of them. */
+static int check_framing(struct http_conn *c)
+{
+    int lengths = 0;
+    bool coded = http_header(c, "Transfer-Encoding").p != NULL;
+    if (!http_header(c, "Content-Length").p)
+        return 0;
+    MHD_get_connection_values(c->mhd, MHD_HEADER_KIND, count_length, &lengths);
+    if (lengths == 1 && !coded)
+        return 0;
+    return ctx_fail(&c->rq.cx, E_INVAL, RES_NONE, STR_NONE,
+                    "the request has more than one length; send one Content-Length, or one "
+                    "Transfer-Encoding without it");
+}
+
 static enum MHD_Result on_head(struct http_conn *c)
 {
+    if (check_framing(c) < 0) { /* answered before the body is read: the connection is closed */
+        rq_fail(&c->rq, E_INVAL);
+        c->stage = STAGE_ANSWERED;
+        return send_answer(c);
+    }
     int64_t length = content_length(c);
     hurry(c, length != 0);
     switch (rq_on_head(&c->rq, length)) {
@@ -394,10 +426,21 @@ static void on_panic(void *cls, const char *file, unsigned int line, const char 
 
 /* --- parking ---------------------------------------------------------------------------------- */
 
-void http_park(struct http_conn *c)
+/* Counted first, then asked, and http_cut the other way round: one of the two sees the other. */
+int http_park(struct http_conn *c)
 {
-    bump(&c->http->parked, 1);
+    atomic_fetch_add(&c->http->parked, 1);
+    if (atomic_load(&c->http->cut)) {
+        atomic_fetch_sub(&c->http->parked, 1);
+        return E_BUSY;
+    }
     MHD_suspend_connection(c->mhd);
+    return 0;
+}
+
+void http_cut(struct http *h)
+{
+    atomic_store(&h->cut, true);
 }
 
 void http_unpark(struct http_conn *c)
@@ -485,7 +528,7 @@ void http_counts(struct http *h, struct http_counts *ret)
     *ret = (struct http_counts){
         .connections = i ? (int64_t)i->num_connections : 0,
         .in_flight = atomic_load_explicit(&h->in_flight, memory_order_relaxed),
-        .parked = atomic_load_explicit(&h->parked, memory_order_relaxed),
+        .parked = atomic_load(&h->parked),
         .body_bytes = atomic_load_explicit(&h->body_bytes, memory_order_relaxed),
         .pieces = atomic_load_explicit(&h->pieces, memory_order_relaxed),
     };

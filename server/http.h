@@ -29,6 +29,9 @@ void http_quiesce(struct http *h); /* no new connections; those that are open go
 /* Closes all connections and frees. No request may be parked (http_counts). NULL is fine. */
 void http_stop(struct http *h);
 
+/* From now on nothing is parked any more, so that once `parked` is 0 it stays 0. (any thread) */
+void http_cut(struct http *h);
+
 struct http_counts {
     int64_t connections, in_flight, parked, body_bytes;
     int64_t pieces; /* of bodies, since start: does anybody still send? */
@@ -36,8 +39,9 @@ struct http_counts {
 void http_counts(struct http *h, struct http_counts *ret); /* (any thread) */
 
 /* --- for dispatch.c --------------------------------------------------------------------------- */
-/* Suspends the connection: from now on another thread may have the request. (HTTP thread) */
-void http_park(struct http_conn *c);
+/* Suspends the connection: from now on another thread may have the request. E_BUSY once http_cut was
+ * called: then it was not suspended. (HTTP thread) */
+int http_park(struct http_conn *c) WARN_UNUSED;
 /* Gives the request back to its HTTP thread, which goes on where it stopped. The request may be
  * gone when this returns. (any thread) */
 void http_unpark(struct http_conn *c);

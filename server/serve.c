@@ -124,6 +124,7 @@ static int open_catalog(struct process *p, const struct config *c)
                              .dir_mode = (unsigned)c->dir_mode,
                              .file_mode = (unsigned)c->file_mode,
                              .group = c->group,
+                             .data_dir = p->dir.path,
                              .disk_min_free_bytes = c->disk_min_free,
                              .outcome_keep_ms = c->outcome_keep_ms,
                              .outcome_max = c->outcome_max,

@@ -175,19 +175,24 @@ int iol_own(const struct io_local *l, int fd, mode_t mode)
     return RETRY(fchmod(fd, mode));
 }
 
+static int sync_entry(int dir)
+{
+    CLEANUP(iol_close) int parent = iol_open(dir, ".", O_RDONLY | O_DIRECTORY);
+    return parent < 0 ? -1 : iol_sync_dir(parent);
+}
+
 static int finish_dir(const struct io_local *l, int dir, const char *name)
 {
     CLEANUP(iol_close) int fd = iol_open(dir, name, O_RDONLY | O_DIRECTORY);
     if (fd < 0 || iol_own(l, fd, l->dir_mode) < 0)
         return -1;
-    CLEANUP(iol_close) int parent = iol_open(dir, ".", O_RDONLY | O_DIRECTORY);
-    return parent < 0 ? -1 : iol_sync_dir(parent);
+    return sync_entry(dir);
 }
 
 int iol_make_dir(const struct io_local *l, int dir, const char *name)
 {
     if (RETRY(mkdirat(dir, name, 0700)) < 0)
-        return errno == EEXIST ? 0 : -1;
+        return errno == EEXIST ? sync_entry(dir) : -1; /* whoever made it may not have synced it */
     if (finish_dir(l, dir, name) == 0)
         return 1;
     int sys = errno;

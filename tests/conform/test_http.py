@@ -421,6 +421,18 @@ def test_chunked_body():
     client().get(raw.database_url(latch.shared(), json.loads(body)["name"])).ok()
 
 
+def test_two_lengths_are_refused():
+    """Proxies and servers that cut such a stream differently let requests be smuggled."""
+    body = b'{"name":"smuggled","options":{}}'
+    length = "Content-Length: %d" % len(body)
+    for lines in ((length, "Content-Length: 5"), (length, length), ("Content-Length: 5", "content-length: 6"),
+                  ("Transfer-Encoding: chunked", length), (length, "Transfer-Encoding: chunked")):
+        status, got = latch.raw_exchange(latch.shared(), post_head(B() + "/databases", *lines) + body)
+        assert status == 400, (lines, got[:200])
+        assert b"Content-Length" in got
+    client().get(B() + "/databases/smuggled").error(404)
+
+
 def test_nonsense_on_the_wire():
     good = b"Authorization: Bearer " + latch.TOKEN.encode() + b"\r\n"
     head = b"POST /v1/config HTTP/1.1\r\nHost: x\r\n" + good

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import time
 import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -451,6 +452,23 @@ def test_recreated_table_refuses_old_writers():
         new.post(body).error(404, "TABLE")
     assert new.head() is None and new.snapshot_ids() == []
     assert new.append(1)["id"] == 1
+
+
+def test_a_long_list_of_options_is_altered_in_time():
+    n = 20000
+    db = raw.create_database(client())
+    url = raw.database_url(latch.shared(), db)
+    start = time.monotonic()
+    client().post(url, {"removals": ["r%d" % i for i in range(n)],
+                        "updates": {"u%d" % i: "v" for i in range(n)}}).ok()
+    client().post(url, {"removals": ["u%d" % i for i in range(n)],
+                        "updates": {"w%d" % i: "v" for i in range(n)}}).ok()
+    took = time.monotonic() - start
+    assert took < 5, "quadratic: %.1f s" % took
+    assert len(client().get(url).ok().json()["options"]) == n
+    client().post("/v1/%s/databases" % latch.shared().prefix(),
+                  {"name": raw.unique("db"), "options": {"location": "/tmp/x"}}).error(400, text="location")
+    client().post(url, {"removals": [], "updates": {"location": "/tmp/x"}}).error(400, text="location")
 
 
 def test_drop_table():

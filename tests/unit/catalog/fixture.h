@@ -695,6 +695,7 @@ FN void fx_init(struct fx *f, unsigned kind)
                                  .dir_mode = 02775,
                                  .file_mode = 0664,
                                  .group = S(""),
+                                 .data_dir = str_of(f->root),
                                  .disk_min_free_bytes = 0,
                                  .outcome_keep_ms = 86400000,
                                  .outcome_max = 100000,
@@ -1070,7 +1071,8 @@ struct draft { /* a snapshot and its commit request */
     char base_uuid[40];
     bool has_base; /* base_uuid is sent */
     const char *index, *statistics, *changelog, *kind;
-    const char *extra; /* more members: ",\"x\":1" */
+    const char *extra;     /* more members: ",\"x\":1" */
+    const char *long_user; /* instead of user */
     str table_id;
     struct stat_delta stats;
     bool no_files;       /* what it names is not written */
@@ -1117,7 +1119,7 @@ FN str fx_snapshot(struct fx *f, const struct draft *d)
     add_name(&b, "changelogManifestList", d->changelog);
     add_name(&b, "indexManifest", d->index);
     add_name(&b, "statistics", d->statistics);
-    add_name(&b, "commitUser", d->user);
+    add_name(&b, "commitUser", d->long_user ? d->long_user : d->user);
     add_name(&b, "commitKind", d->kind);
     buf_addf(&b,
              ",\"commitIdentifier\":%lld,\"timeMillis\":1700000000000,\"totalRecordCount\":%lld,"

@@ -153,6 +153,27 @@ static void a_snapshot_that_is_none(void **state)
     refused(&d, E_INVAL, RES_NONE, "baseManifestList");
 }
 
+/* Each could be taken and never be loaded again, or kept in memory by the hundred thousand. */
+static void snapshots_that_are_too_much(void **state)
+{
+    (void)state;
+    struct draft d = {0}, e;
+    static char many[2 * 100001 + 64], user[1100];
+    fx_grow(&f, "t", &d, 1, true);
+    size_t at = (size_t)snprintf(many, sizeof many, ",\"x\":[0");
+    for (int i = 0; i < 100000; i++, at += 2)
+        memcpy(many + at, ",0", 2);
+    many[at] = ']';
+    e = fx_next(&f, &d, "u", true);
+    e.extra = many;
+    refused(&e, E_TOOBIG, RES_NONE, "more than 100000 values");
+    memset(user, 'u', sizeof user - 1);
+    e = fx_next(&f, &d, "u", true);
+    e.long_user = user;
+    refused(&e, E_INVAL, RES_NONE, "commitUser has 1099 bytes");
+    head_is(&d);
+}
+
 static void a_snapshot_too_large_to_be_read_again(void **state)
 {
     (void)state;
@@ -1399,6 +1420,7 @@ int main(void)
         T(the_names_of_the_right_table),
         T(a_snapshot_that_is_none),
         T(a_snapshot_too_large_to_be_read_again),
+        T(snapshots_that_are_too_much),
         T(the_base_with_uuids),
         T(the_base_without_uuids),
         T(replays_with_uuids),

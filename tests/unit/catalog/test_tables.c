@@ -805,6 +805,28 @@ static void handles_are_evicted_and_come_back(void **state)
     assert_int_equal(c.tables_loaded - c.tables_evicted, c.tables_cached);
 }
 
+/* A handle keeps the names it had, since readers may hold them: not without end. */
+static void a_handle_does_not_grow_by_renames(void **state)
+{
+    (void)state;
+    struct draft d = {0};
+    fx_table(&f, "a");
+    fx_grow(&f, "a", &d, 1, true);
+    for (int i = 0; i < 200; i++) {
+        OK(&f, fx_rename(&f, i % 2 ? "b" : "a", i % 2 ? "a" : "b"));
+        assert_int_equal(fx_head_id(&f, i % 2 ? "a" : "b"), 1);
+    }
+    struct table *t;
+    struct ctx cx;
+    fx_begin(&cx);
+    assert_int_equal(table_open(&cx, f.cat, f.w, S("d"), S("a"), &t), 0);
+    assert_true(t->n_names <= 66);
+    table_unref(t);
+    assert_int_equal(fx_end(&f, &cx, 0), 0);
+    assert_true(fx_counts(&f).tables_loaded >= 3);
+    fx_grow(&f, "a", &d, 1, true);
+}
+
 static void a_held_handle_is_not_evicted(void **state)
 {
     (void)state;
@@ -1324,6 +1346,7 @@ int main(void)
         T(the_cache_shrinks_again),
         T(unfinished_work_is_not_evicted),
         T(renames_that_overtake_each_other),
+        T(a_handle_does_not_grow_by_renames),
         T(a_name_taken_after_a_rename),
         T(a_name_taken_after_a_drop),
         T(a_name_taken_after_a_drop_of_the_database),

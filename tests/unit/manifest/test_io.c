@@ -1511,7 +1511,8 @@ static void test_order_of_a_put(void **state)
     OK(io_write(f->io, &f->cx, S("snapshot/LATEST"), S("1"), false));
     assert_string_equal(hook.calls, "");
     OK(io_mkdirs(f->io, &f->cx, S("snapshot/a/b")));
-    assert_string_equal(hook.calls, "fsync(snapshot) fsync(a) ");
+    /* The entry of what was there already too: whoever made it may not have synced it. */
+    assert_string_equal(hook.calls, "fsync(wh) fsync(snapshot) fsync(a) ");
     hook.calls[0] = 0;
     OK(io_move(f->io, &f->cx, S("snapshot/a/b"), S("snapshot/c")));
     assert_string_equal(hook.calls, "fsync(snapshot) fsync(a) ");
