@@ -4,6 +4,8 @@ import collections
 import json
 import logging
 import os
+import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -333,6 +335,33 @@ def test_a_second_daemon_on_the_data_directory_is_refused():
     other.kill()
     other.start()
     other.stop()
+
+
+def test_bodies_that_end_as_the_drain_does():
+    """drain.timeout is over while bodies still come: whoever is late is cut, nothing aborts."""
+    server = latch.Server(flags=["--drain.timeout", "1s"])
+    body = b'{"removals":[],"updates":{"k":"v"}}'
+    with server.client() as c:
+        url = raw.database_url(server, raw.create_database(c))
+    head = ("POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n" %
+            (url, server.token, len(body))).encode()
+    slow = []
+    for _ in range(200):
+        s = socket.create_connection((server.host, server.port), timeout=10)
+        s.sendall(head + body[:5])
+        slow.append(s)
+    time.sleep(0.2)
+    server.proc.send_signal(signal.SIGTERM)
+    time.sleep(0.85)
+    for s in slow:
+        try:
+            s.sendall(body[5:])
+        except OSError:
+            pass
+        time.sleep(0.0015)
+    assert server.wait(20) == 0, server.log()[-2000:]
+    for s in slow:
+        s.close()
 
 
 def test_sigterm_under_load_loses_nothing():
