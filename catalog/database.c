@@ -37,7 +37,7 @@ int cat_db_create(struct ctx *cx, struct catalog *c, const struct warehouse *w, 
     struct audit au;
     CLEANUP(buf_done) struct buf dir = {0};
 
-    TRY(path_component(cx, name, "database name"));
+    TRY(path_object_name(cx, name, "database name"));
     if (str_eqz(name, "sys"))
         return ctx_fail(cx, E_INVAL, RES_DATABASE, name,
                         "'sys' is Paimon's own system database; choose another name");

@@ -61,7 +61,7 @@ static str type_of(const struct schema *s)
 /* The one check for the name of a table: a '$' in it would never be found again. */
 static int table_name_check(struct ctx *cx, str name)
 {
-    TRY(path_component(cx, name, "table name"));
+    TRY(path_object_name(cx, name, "table name"));
     if (str_find(name, '$') >= 0)
         return ctx_fail(cx, E_INVAL, RES_TABLE, name,
                         "a table name has no '$': it marks branches and system tables");

@@ -8,7 +8,8 @@
  * ran. When the WAL has reached twice the limit all the same, the thread therefore asks the writer
  * to fold that small rest between two groups, where nothing can be added. At HARD times the limit
  * (the thread gets no time, or a reader stands still) the writer does it unasked, so that the WAL
- * does not fill the disk.
+ * does not fill the disk. At twice that it waits for the thread or the reader first (RESTART, as long
+ * as the connection's busy time-out says): changes stand still a moment rather than outrun the disk.
  *
  * Failures are logged and tried again at the next occasion; the WAL holds everything meanwhile.
  *
@@ -55,7 +56,9 @@ void sq_wal_fold_between(struct store_sqlite *s)
     s->fold_between = false;
     s->hard_at_pages = s->wal_pages + s->checkpoint_pages; /* not after each group if it fails */
     int64_t in_log;
-    IGNORE(fold(s, s->writer.db, SQLITE_CHECKPOINT_PASSIVE, &in_log));
+    bool must = s->wal_pages >= 2 * HARD * s->checkpoint_pages;
+    IGNORE(fold(s, s->writer.db, must ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE,
+                &in_log));
 }
 
 void sq_wal_fold_last(struct store_sqlite *s)

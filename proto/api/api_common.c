@@ -12,7 +12,7 @@
 
 int api_table_name_check(struct ctx *cx, str name, const char *member)
 {
-    TRY(path_component(cx, name, member));
+    TRY(path_object_name(cx, name, member));
     if (str_find(name, '$') < 0)
         return 0;
     return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE,
@@ -31,7 +31,7 @@ int api_ident_decode(struct ctx *cx, const struct json *body, const char *key,
     TRY(json_want_str(cx, ident, key, "database", &out.database));
     TRY(json_want_str(cx, ident, key, "object", &out.object));
     snprintf(member, sizeof(member), "%s.database", key);
-    TRY(path_component(cx, out.database, member));
+    TRY(path_object_name(cx, out.database, member));
     snprintf(member, sizeof(member), "%s.object", key);
     TRY(api_table_name_check(cx, out.object, member));
     *ret = out;

@@ -13,7 +13,7 @@ int api_database_create_decode(struct ctx *cx, const struct json *body,
     const struct json *options;
     str name;
     TRY(json_want_str(cx, body, "", "name", &name));
-    TRY(path_component(cx, name, "name"));
+    TRY(path_object_name(cx, name, "name"));
     if (str_eqz(name, "sys"))
         return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE,
                         "name must not be \"sys\": clients keep it for the system database; use "

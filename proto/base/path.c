@@ -20,10 +20,8 @@ bool path_component_ok(str name)
            str_find(name, 0) < 0 && !str_eqz(name, ".") && !str_eqz(name, "..");
 }
 
-int path_component(struct ctx *cx, str name, const char *what)
+static int length_and_bytes(struct ctx *cx, str name, const char *what)
 {
-    if (path_component_ok(name))
-        return 0;
     if (name.len == 0)
         return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE, "the %s is empty; give it 1 to %d bytes",
                         what, PATH_COMPONENT_MAX);
@@ -34,9 +32,26 @@ int path_component(struct ctx *cx, str name, const char *what)
     if (str_find(name, 0) >= 0)
         return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE, "the %s holds a NUL byte; remove it",
                         what);
+    return 0;
+}
+
+int path_component(struct ctx *cx, str name, const char *what)
+{
+    TRY(length_and_bytes(cx, name, what));
+    if (path_component_ok(name))
+        return 0;
     return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE,
                     "the %s \"%.*s\" must not hold '/' and must not be \".\" or \"..\"", what,
                     STR(name));
+}
+
+int path_object_name(struct ctx *cx, str name, const char *what)
+{
+    TRY(length_and_bytes(cx, name, what));
+    if (!str_eqz(name, ".") && !str_eqz(name, ".."))
+        return 0;
+    return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE, "the %s \"%.*s\" must not be \".\" or \"..\"",
+                    what, STR(name));
 }
 
 /* --- the form encoding ------------------------------------------------------------------------ */

@@ -7,10 +7,13 @@
 
 #define PATH_COMPONENT_MAX 255
 
-/* The one check for each name that comes from a request or a file: 1..255 bytes, no '/', no NUL, not
+/* The one check for each name from a request or a file that becomes part of a path: 1..255 bytes, no '/', no NUL, not
  * "." or "..". E_INVAL with a message that calls the thing `what` ("database name"). */
 int path_component(struct ctx *cx, str name, const char *what) WARN_UNUSED;
 bool path_component_ok(str name);
+/* The same for the name of a database or table, which is no part of a path (its directory is
+ * path_dir_name's) and so may hold '/': "a/b" is one name. */
+int path_object_name(struct ctx *cx, str name, const char *what) WARN_UNUSED;
 
 /* application/x-www-form-urlencoded, as Paimon's clients encode path segments and query values:
  * '+' is a space, %XX a byte. E_INVAL on a broken escape, on %00 and on what is not UTF-8. */

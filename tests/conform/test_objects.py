@@ -12,6 +12,7 @@ import raw  # noqa: E402
 
 NAMES = [
     "a", "A", "space in it", " leading", "trailing ", "plus+plus", "percent%", "100%25", "%2F", "%00",
+    "a/b", "/", "/etc/passwd", "../escape", "../../../escape", "a/../b", "./a", "a/", "a%2Fb", "a//b",
     "%", 'quote"', "apos'", "hash#", "ques?x=1", "amp&b=c", "semi;colon", "back\\slash", "colon:x",
     "comma,", "eq=", "at@", "br{ack}[et](s)", "<tag>", "pipe|", "caret^", "tick`", "tilde~", "~", "*star*",
     ".hidden", "...", "a..b", "dot.", "a.b.c", "-dash", "_under", "--x", "naïve", "日本語", "😀",

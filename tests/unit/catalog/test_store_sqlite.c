@@ -290,10 +290,20 @@ static int job_wait(struct job *j)
     return j->rc;
 }
 
+static int64_t queue_len(struct env *e)
+{
+    struct queue *q = &sqlite_of(e->st)->queue;
+    pthread_mutex_lock(&q->mu);
+    int64_t len = (int64_t)q->len;
+    pthread_mutex_unlock(&q->mu);
+    return len;
+}
+
 static void wait_queue(struct env *e, int64_t n)
 {
     int64_t until = clock_mono_ms() + 10000;
-    while (counts(e).queue_waiting != n) {
+    /* Counted before it is queued; one of them the writer has in its hands already. */
+    while (counts(e).queue_waiting != n || queue_len(e) < n - 1) {
         assert_true(clock_mono_ms() < until);
         usleep(500);
     }
