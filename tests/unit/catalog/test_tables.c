@@ -812,7 +812,7 @@ static void a_handle_does_not_grow_by_renames(void **state)
     struct draft d = {0};
     fx_table(&f, "a");
     fx_grow(&f, "a", &d, 1, true);
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < 300; i++) {
         OK(&f, fx_rename(&f, i % 2 ? "b" : "a", i % 2 ? "a" : "b"));
         assert_int_equal(fx_head_id(&f, i % 2 ? "a" : "b"), 1);
     }
@@ -820,9 +820,11 @@ static void a_handle_does_not_grow_by_renames(void **state)
     struct ctx cx;
     fx_begin(&cx);
     assert_int_equal(table_open(&cx, f.cat, f.w, S("d"), S("a"), &t), 0);
-    assert_true(t->n_names <= 66);
+    int names = t->n_names;
     table_unref(t);
     assert_int_equal(fx_end(&f, &cx, 0), 0);
+    /* 64, and as many as came while the last turn of its strand still held it. */
+    assert_true(names < 128);
     assert_true(fx_counts(&f).tables_loaded >= 3);
     fx_grow(&f, "a", &d, 1, true);
 }
