@@ -43,7 +43,7 @@ int branch_set_intent(struct branch *br, int64_t id, str kind, str args)
 }
 
 /* Temporary files of a crash of ours: nobody else will remove them. */
-static int sweep_temps(struct ctx *cx, struct branch *br)
+static void sweep_temps(struct ctx *cx, struct branch *br)
 {
     struct table *t = br->table;
     struct io_entry *e;
@@ -61,7 +61,6 @@ static int sweep_temps(struct ctx *cx, struct branch *br)
             IGNORE(io_del(t->wh->io, cx, buf_str(&path)));
     }
     ctx_reset_err(cx);
-    return 0;
 }
 
 static int head_from_row(struct ctx *cx, const struct head_row *row, struct head **ret)
@@ -99,7 +98,8 @@ static int branch_load(struct ctx *cx, struct branch *br)
     pthread_mutex_unlock(&br->mu);
     head_unref(old);
     br->loaded = true;
-    return sweep_temps(cx, br);
+    sweep_temps(cx, br);
+    return 0;
 }
 
 void branch_forget(struct branch *br)
@@ -144,8 +144,9 @@ int branch_may_change(struct ctx *cx, struct branch *br)
 {
     if (!br->forked)
         return 0;
-    return ctx_fail(cx, E_BUSY, RES_TABLE, branch_object(cx, br),
-                    "table %.*s takes no change: %s; nothing was done", STR(branch_object(cx, br)),
+    str object = branch_object(cx, br);
+    return ctx_fail(cx, E_BUSY, RES_TABLE, object,
+                    "table %.*s takes no change: %s; nothing was done", STR(object),
                     br->fork_why ? br->fork_why : "it is forked");
 }
 

@@ -51,6 +51,7 @@ struct catalog {
     } n;
 #undef X
 };
+#define TOTALS_UNKNOWN   ((const struct totals){-1, -1, -1})
 #define COUNT(cat, what) atomic_fetch_add_explicit(&(cat)->n.what, 1, memory_order_relaxed)
 
 /* A name of a table. Kept until the handle is freed, since readers may hold an old one. */
@@ -179,6 +180,9 @@ str branch_object(struct ctx *cx, struct branch *br); /* "db.t" or "db.t$branch_
 
 /* --- catchup.c (strand; snapshot_load: any thread that may block) --- */
 int branch_catch_up(struct ctx *cx, struct branch *br) WARN_UNUSED;
+/* Is there a file schema-<schema_id>? (any thread that may block) */
+int branch_schema_known(struct ctx *cx, struct branch *br, int64_t schema_id,
+                        bool *ret) WARN_UNUSED;
 /* Reads snapshot-<id>; the struct points into cx's arena. E_NOTFOUND, E_CORRUPT. */
 int snapshot_load(struct ctx *cx, struct branch *br, int64_t id, struct snapshot *ret) WARN_UNUSED;
 void branch_file_seen(struct ctx *cx, struct branch *br,
@@ -206,6 +210,10 @@ void after_create_failed(struct ctx *cx, struct branch *br);
 void branch_hint(struct ctx *cx, struct branch *br); /* LATEST := the head, best effort */
 
 /* --- snapshots.c ------------------------------------------------------------------------------ */
+/* The snapshot of a tag; `raw` is the tag's own text, until snapshot_trim gives it the text of a
+ * snapshot file, without the members that only tags have. E_NOTFOUND (RES_TAG). */
+int tag_load(struct ctx *cx, struct branch *br, str tag, struct snapshot *ret) WARN_UNUSED;
+int snapshot_trim(struct ctx *cx, struct snapshot *s) WARN_UNUSED;
 struct ids { /* in the context's arena */
     int64_t *at;
     size_t n;

@@ -16,8 +16,6 @@
 #include "proto/base/log.h"
 #include "proto/base/mem.h"
 
-static const struct totals totals_unknown = {-1, -1, -1};
-
 struct file_id file_id_of(const struct io_stat *st)
 {
     return (struct file_id){st->ino, st->size, st->ctime_ns};
@@ -82,7 +80,7 @@ static void fork_found(struct ctx *cx, struct branch *br, int64_t id, const char
     ctx_reset_err(cx);
 }
 
-static int schema_known(struct ctx *cx, struct branch *br, int64_t schema_id, bool *ret)
+int branch_schema_known(struct ctx *cx, struct branch *br, int64_t schema_id, bool *ret)
 {
     struct table *t = br->table;
     struct io_stat st;
@@ -112,8 +110,8 @@ static const char *continues(const struct head *h, const struct snapshot *s)
 
 /* The head becomes what the file says: made durable (its writer may have died before that), shown,
  * recorded. 1: did; 0: the file is gone by now. */
-static int take(struct ctx *cx, struct branch *br, const struct snapshot *s,
-                const struct totals *tot, const char *action, const struct io_stat *st)
+static int take(struct ctx *cx, struct branch *br, const struct snapshot *s, const char *action,
+                const struct io_stat *st)
 {
     struct table *t = br->table;
     str path = layout_snapshot(&cx->arena, str_of(t->dir), str_of(br->name), s->id);
@@ -125,7 +123,8 @@ static int take(struct ctx *cx, struct branch *br, const struct snapshot *s,
         return 0;
     }
     TRY(rc);
-    struct commit_pending *p = pending_new(cx, action, s, tot, br->head ? br->head->id : 0);
+    struct commit_pending *p =
+        pending_new(cx, action, s, &TOTALS_UNKNOWN, br->head ? br->head->id : 0);
     if (!p)
         return ctx_nomem(cx);
     br->file = file_id_of(st);
@@ -174,7 +173,7 @@ static int head_changed(struct ctx *cx, struct branch *br, const struct io_stat 
     log_warn("catalog", "head.changed", LS("table", branch_object(cx, br)), LI("snapshot", h->id),
              LS("uuid", s.uuid), LS("uuid_before", h->uuid));
     outcome_ring_forget(&br->recent, h->id - 1);
-    return take(cx, br, &s, &totals_unknown, "snapshot.believe", st);
+    return take(cx, br, &s, "snapshot.believe", st);
 }
 
 static int head_check(struct ctx *cx, struct branch *br)
@@ -209,7 +208,7 @@ static int adopt_next(struct ctx *cx, struct branch *br)
         return unreadable_found(cx, br, id);
     TRY(rc);
     bool known;
-    TRY(schema_known(cx, br, s.schema_id, &known));
+    TRY(branch_schema_known(cx, br, s.schema_id, &known));
     const char *why = continues(br->head, &s);
     if (!why && !known)
         why = "was written by somebody else and names a schema that does not exist; move the file "
@@ -218,7 +217,7 @@ static int adopt_next(struct ctx *cx, struct branch *br)
         fork_found(cx, br, id, why);
         return 0;
     }
-    int taken = take(cx, br, &s, &totals_unknown, "snapshot.adopt", &st);
+    int taken = take(cx, br, &s, "snapshot.adopt", &st);
     if (taken <= 0)
         return taken;
     COUNT(br->table->cat, adopted);
@@ -243,12 +242,12 @@ int branch_catch_up(struct ctx *cx, struct branch *br)
          * done nothing. */
         return rc == E_UNKNOWN ? (cx->err.code = E_BUSY) : rc;
     }
-    if (br->forked != was)
-        log_warn("catalog", was ? "branch.whole" : "branch.forked",
-                 LS("table", branch_object(cx, br)), LZ("why", was ? "" : br->fork_why));
-    if (br->forked != was)
-        atomic_fetch_add(&br->table->cat->n_forked, was ? -1 : 1);
-    if (br->forked && !was)
+    if (br->forked == was)
+        return 0;
+    log_warn("catalog", was ? "branch.whole" : "branch.forked", LS("table", branch_object(cx, br)),
+             LZ("why", was ? "" : br->fork_why));
+    atomic_fetch_add(&br->table->cat->n_forked, was ? -1 : 1);
+    if (!was)
         COUNT(br->table->cat, forked);
     return 0;
 }

@@ -98,8 +98,7 @@ int commit_new(struct ctx *cx, struct branch *br, const struct commit_in *in, st
     return 0;
 }
 
-/* --- 4a -----------------------------------------------------------------------------------------
- */
+/* --- 4a --------------------------------------------------------------------------------------- */
 
 static struct head *head_peek(struct branch *br)
 {
@@ -196,14 +195,7 @@ static int gather(struct ctx *cx, struct commit *cm, const struct head *h)
             TRY(rc);
     }
     ctx_reset_err(cx);
-    str schema = layout_schema(&cx->arena, str_of(t->dir), str_of(br->name), cm->snap.schema_id);
-    if (!schema.p)
-        return ctx_nomem(cx);
-    int rc = io_stat(t->wh->io, cx, schema, &st);
-    if (rc < 0 && rc != E_NOTFOUND)
-        return rc;
-    cm->ev.schema_known = rc == 0;
-    ctx_reset_err(cx);
+    TRY(branch_schema_known(cx, br, cm->snap.schema_id, &cm->ev.schema_known));
     TRY(warehouse_space(cx, t->wh));
     cm->ev.gathered = true;
     return 0;
@@ -220,11 +212,15 @@ static bool base_right(const struct commit *cm, const struct head *h)
     return !h || h->uuid.len == 0 || s->uuid.len == 0;
 }
 
+/* Else the table was dropped and made anew under this name. */
+static bool same_table(const struct commit *cm)
+{
+    return !cm->in.table_id.p || str_eqz(cm->in.table_id, cm->br->table->id);
+}
+
 static int identity(struct ctx *cx, const struct commit *cm)
 {
-    if (!cm->in.table_id.p || str_eqz(cm->in.table_id, cm->br->table->id))
-        return 0;
-    return branch_gone(cx, cm->br); /* the table was dropped and made anew under this name */
+    return same_table(cm) ? 0 : branch_gone(cx, cm->br);
 }
 
 int commit_prepare(struct ctx *cx, struct commit *cm)
@@ -257,12 +253,11 @@ static void done(struct ctx *cx, struct commit *cm, bool success, const char *ho
 bool commit_lost(struct ctx *cx, struct commit *cm)
 {
     struct branch *br = cm->br;
-    bool ours = !cm->in.table_id.p || str_eqz(cm->in.table_id, br->table->id);
     pthread_mutex_lock(&br->mu);
     const struct head *h = br->settled ? br->head : NULL;
-    bool lost = ours && h && h->id == cm->snap.id && memcmp(h->key, cm->key, sizeof h->key) != 0;
+    bool lost = h && h->id == cm->snap.id && memcmp(h->key, cm->key, sizeof h->key) != 0;
     pthread_mutex_unlock(&br->mu);
-    if (!lost || atomic_load(&br->table->dead))
+    if (!lost || !same_table(cm) || atomic_load(&br->table->dead))
         return false;
     COUNT(br->table->cat, commits_false);
     done(cx, cm, false, "taken");
@@ -332,15 +327,14 @@ static int decide(struct ctx *cx, const struct commit *cm)
 
 static struct totals totals_after(const struct head *h, const struct stat_delta *d)
 {
-    static const struct totals unknown = {-1, -1, -1};
     struct totals base = h ? h->totals : (struct totals){0, 0, 0};
     struct totals t;
     if (!d->known || base.file_count < 0)
-        return unknown;
+        return TOTALS_UNKNOWN;
     if (__builtin_add_overflow(base.file_size_bytes, d->file_size_bytes, &t.file_size_bytes) ||
         __builtin_add_overflow(base.file_count, d->file_count, &t.file_count) ||
         t.file_size_bytes < 0 || t.file_count < 0)
-        return unknown;
+        return TOTALS_UNKNOWN;
     t.last_file_creation_ms = d->last_file_creation_ms > base.last_file_creation_ms
                                   ? d->last_file_creation_ms
                                   : base.last_file_creation_ms;

@@ -20,20 +20,6 @@
 
 /* --- the target ------------------------------------------------------------------------------- */
 
-static int tag_snapshot(struct ctx *cx, struct branch *br, str tag, struct snapshot *ret)
-{
-    struct table *t = br->table;
-    CLEANUP(buf_done) struct buf b = {0};
-    str path = layout_tag(&cx->arena, str_of(t->dir), str_of(br->name), tag);
-    int rc = path.p ? io_read(t->wh->io, cx, path, t->cat->o.snapshot_max_bytes, &b) : E_NOTFOUND;
-    if (rc == E_NOTFOUND) {
-        ctx_reset_err(cx);
-        return ctx_fail(cx, E_NOTFOUND, RES_TAG, tag, "tag '%.*s' does not exist", STR(tag));
-    }
-    TRY(rc);
-    return snapshot_decode_file(cx, buf_str(&b), path, ret);
-}
-
 static int no_snapshot(struct ctx *cx, int64_t id)
 {
     char name[24];
@@ -49,34 +35,23 @@ struct target {
     bool restored; /* the file had expired and comes back from a tag */
 };
 
-/* A tag is a snapshot with members of its own, which the file of the snapshot does not have. */
-static int target_of_tag(struct ctx *cx, const struct snapshot *tag, struct target *ret)
-{
-    CLEANUP(buf_done) struct buf b = {0};
-    struct json_out o;
-    json_out_init(&o, &b);
-    snapshot_encode(&o, tag);
-    struct target t = {.snap = *tag, .restored = true};
-    t.snap.raw = buf_fail(&b) ? STR_NONE : str_dup(&cx->arena, buf_str(&b));
-    if (!t.snap.raw.p)
-        return ctx_nomem(cx);
-    *ret = t;
-    return 0;
-}
-
 static int target_find(struct ctx *cx, struct branch *br, const struct rollback_in *in,
                        struct target *ret)
 {
     struct snapshot tag, file;
     if (in->tag.p)
-        TRY(tag_snapshot(cx, br, in->tag, &tag));
+        TRY(tag_load(cx, br, in->tag, &tag));
     int64_t id = in->tag.p ? tag.id : in->snapshot_id;
     if (id < 1 || !br->head || id > br->head->id)
         return no_snapshot(cx, id);
     int rc = snapshot_load(cx, br, id, &file);
     if (rc == E_NOTFOUND) {
         ctx_reset_err(cx);
-        return in->tag.p ? target_of_tag(cx, &tag, ret) : no_snapshot(cx, id);
+        if (!in->tag.p)
+            return no_snapshot(cx, id);
+        TRY(snapshot_trim(cx, &tag)); /* its file has no members of a tag */
+        *ret = (struct target){.snap = tag, .restored = true};
+        return 0;
     }
     TRY(rc);
     if (in->tag.p && !snapshot_same(&file, &tag))
@@ -118,18 +93,20 @@ static int delete_changelogs(struct ctx *cx, struct branch *br, int64_t target)
 {
     str dir = str_of(br->table->dir), b = str_of(br->name);
     str folder = layout_changelog_dir(&cx->arena, dir, b);
-    struct ids ids, left;
+    struct ids ids;
+    size_t n = 0; /* of them above the target: they come first */
     CLEANUP(buf_done) struct buf hint = {0}, text = {0};
-    TRY(branch_ids(cx, br, folder, layout_changelog_id, target, INT64_MAX, &ids));
-    if (ids.n == 0)
+    TRY(branch_ids(cx, br, folder, layout_changelog_id, 0, INT64_MAX, &ids));
+    while (n < ids.n && ids.at[n] > target)
+        n++;
+    if (n == 0)
         return 0;
-    TRY(branch_ids(cx, br, folder, layout_changelog_id, 0, INT64_MAX, &left));
     buf_addf(&hint, "%.*s/LATEST", STR(folder));
-    buf_add_i64(&text, left.n > ids.n ? left.at[ids.n] : -1);
+    buf_add_i64(&text, n < ids.n ? ids.at[n] : -1);
     if (buf_fail(&hint) || buf_fail(&text))
         return ctx_nomem(cx);
     TRY(io_write(br->table->wh->io, cx, buf_str(&hint), buf_str(&text), false));
-    for (size_t i = 0; i < ids.n; i++)
+    for (size_t i = 0; i < n; i++)
         TRY(del_quiet(cx, br, layout_changelog(&cx->arena, dir, b, ids.at[i])));
     return 0;
 }
@@ -152,7 +129,7 @@ static int delete_tags(struct ctx *cx, struct branch *br, int64_t target)
         struct snapshot s;
         if (!layout_tag_name(e[i].name, &tag))
             continue;
-        rc = tag_snapshot(cx, br, tag, &s);
+        rc = tag_load(cx, br, tag, &s);
         if (rc == E_NOMEM || rc == E_IO || rc == E_BUSY)
             return rc;
         if (rc < 0) { /* no tag, whatever it is: not ours to judge */
@@ -221,7 +198,7 @@ static int totals_of(struct ctx *cx, struct branch *br, int64_t id, struct total
     if (rc < 0 && rc != E_NOTFOUND)
         return rc;
     ctx_reset_err(cx);
-    *ret = rc == 0 ? o.totals : (struct totals){-1, -1, -1};
+    *ret = rc == 0 ? o.totals : TOTALS_UNKNOWN;
     return 0;
 }
 

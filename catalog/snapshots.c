@@ -87,22 +87,43 @@ static int not_there(struct ctx *cx, str version)
                     STR(version));
 }
 
-static int by_tag(struct ctx *cx, struct branch *br, str tag, str *ret_json)
+int tag_load(struct ctx *cx, struct branch *br, str tag, struct snapshot *ret)
 {
     struct table *t = br->table;
-    struct snapshot s;
-    CLEANUP(buf_done) struct buf b = {0}, out = {0};
-    struct json_out o;
+    CLEANUP(buf_done) struct buf b = {0};
     str path = layout_tag(&cx->arena, str_of(t->dir), str_of(br->name), tag);
     int rc = path.p ? io_read(t->wh->io, cx, path, t->cat->o.snapshot_max_bytes, &b) : E_NOTFOUND;
+    if (rc == E_NOTFOUND) {
+        ctx_reset_err(cx);
+        return ctx_fail(cx, E_NOTFOUND, RES_TAG, tag, "tag '%.*s' does not exist", STR(tag));
+    }
+    TRY(rc);
+    return snapshot_decode_file(cx, buf_str(&b), path, ret);
+}
+
+int snapshot_trim(struct ctx *cx, struct snapshot *s)
+{
+    CLEANUP(buf_done) struct buf b = {0};
+    struct json_out o;
+    json_out_init(&o, &b);
+    snapshot_encode(&o, s);
+    str text = buf_fail(&b) ? STR_NONE : str_dup(&cx->arena, buf_str(&b));
+    if (!text.p)
+        return ctx_nomem(cx);
+    s->raw = text;
+    return 0;
+}
+
+static int by_tag(struct ctx *cx, struct branch *br, str tag, str *ret_json)
+{
+    struct snapshot s;
+    int rc = tag_load(cx, br, tag, &s);
     if (rc == E_NOTFOUND)
         return not_there(cx, tag);
     TRY(rc);
-    TRY(snapshot_decode_file(cx, buf_str(&b), path, &s));
-    json_out_init(&o, &out);
-    snapshot_encode(&o, &s); /* without the tag's own members */
-    *ret_json = buf_fail(&out) ? STR_NONE : str_dup(&cx->arena, buf_str(&out));
-    return ret_json->p ? 0 : ctx_nomem(cx);
+    TRY(snapshot_trim(cx, &s));
+    *ret_json = s.raw;
+    return 0;
 }
 
 /* Digits without leading zeros, as ids are written. */

@@ -87,8 +87,3 @@ int rq_json(struct request *rq, const struct json **ret)
     *ret = v;
     return 0;
 }
-
-str rq_header(struct request *rq, const char *name)
-{
-    return http_header(rq->http, name);
-}

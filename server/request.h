@@ -72,7 +72,5 @@ int rq_page(struct request *rq, int64_t *ret_limit, str *ret_token) WARN_UNUSED;
 int rq_pattern(struct request *rq, const char *name, str *ret_prefix, bool *ret_exact) WARN_UNUSED;
 /* Parses the body as a JSON object. */
 int rq_json(struct request *rq, const struct json **ret) WARN_UNUSED;
-str rq_header(struct request *rq,
-              const char *name); /* STR_NONE when absent; lives as long as the request */
 
 #endif
