@@ -22,8 +22,22 @@ int branch_gone(struct ctx *cx, struct branch *br)
 {
     str db, name;
     table_names(br->table, &db, &name);
+    if (!layout_is_main(str_of(br->name)) && !atomic_load(&br->table->dead)) {
+        str object = branch_object(cx, br); /* "db.t$branch_b" */
+        name = str_cut(object, db.len + 1 < object.len ? db.len + 1 : 0);
+    }
     return ctx_fail(cx, E_NOTFOUND, RES_TABLE, name, "table %.*s.%.*s does not exist", STR(db),
                     STR(name));
+}
+
+/* The files of such a table are the clients' own: there are no snapshots to speak of. */
+static int branch_unmanaged(struct ctx *cx, struct branch *br)
+{
+    str object = branch_object(cx, br);
+    return ctx_fail(cx, E_UNSUPPORTED, RES_TABLE, object,
+                    "%.*s is no table with snapshots (its option 'type' says so): it has no "
+                    "commits, branches and tags",
+                    STR(object));
 }
 
 int branch_set_intent(struct branch *br, int64_t id, str kind, str args)
@@ -42,25 +56,40 @@ int branch_set_intent(struct branch *br, int64_t id, str kind, str args)
     return 0;
 }
 
-/* Temporary files of a crash of ours: nobody else will remove them. */
-static void sweep_temps(struct ctx *cx, struct branch *br)
+static void sweep(struct ctx *cx, struct branch *br, str dir, bool (*mine)(str name),
+                  int (*del)(struct io *io, struct ctx *cx, str path))
 {
-    struct table *t = br->table;
+    struct io *io = br->table->io;
     struct io_entry *e;
     size_t n;
-    str dir = layout_snapshot_dir(&cx->arena, str_of(t->dir), str_of(br->name));
-    int rc = io_list(t->wh->io, cx, dir, &e, &n);
+    int rc = dir.p ? io_list(io, cx, dir, &e, &n) : E_NOMEM;
     for (size_t i = 0; rc == 0 && i < n; i++) {
         CLEANUP(buf_done) struct buf path = {0};
         struct io_stat st;
-        if (!layout_is_temp(e[i].name))
+        if (!mine(e[i].name))
             continue;
         buf_addf(&path, "%.*s/%.*s", STR(dir), STR(e[i].name));
-        if (!buf_fail(&path) && io_stat(t->wh->io, cx, buf_str(&path), &st) == 0 &&
+        if (!buf_fail(&path) && io_stat(io, cx, buf_str(&path), &st) == 0 &&
             clock_wall_ms() - st.mtime_ms > TEMP_KEEP_MS)
-            IGNORE(io_del(t->wh->io, cx, buf_str(&path)));
+            IGNORE(del(io, cx, buf_str(&path)));
     }
     ctx_reset_err(cx);
+}
+
+static bool is_stage(str name)
+{
+    return str_starts(name, STR_LIT(BRANCH_STAGE));
+}
+
+/* What a crash of ours left: nobody else will remove it. */
+static void sweep_temps(struct ctx *cx, struct branch *br)
+{
+    struct io *io = br->table->io;
+    str dir = str_of(br->table->dir);
+    sweep(cx, br, layout_snapshot_dir(&cx->arena, dir, str_of(br->name)), layout_is_temp,
+          io->ops->del);
+    if (layout_is_main(str_of(br->name)) && !br->intent_id)
+        sweep(cx, br, layout_branch_dir(&cx->arena, dir), is_stage, io->ops->remove_tree);
 }
 
 static int head_from_row(struct ctx *cx, const struct head_row *row, struct head **ret)
@@ -74,16 +103,42 @@ static int head_from_row(struct ctx *cx, const struct head_row *row, struct head
     return *ret ? 0 : ctx_nomem(cx);
 }
 
+static int branch_load(struct ctx *cx, struct branch *br);
+
+/* The store does not know it. A directory that a file-system catalog made becomes a branch of ours: the
+ * end of a creation that is begun here. */
+static int branch_take_in(struct ctx *cx, struct branch *br)
+{
+    struct table *t = br->table;
+    struct audit au;
+    struct io_stat st;
+    int64_t id;
+    str db, name, dir = layout_schema_dir(&cx->arena, str_of(t->dir), str_of(br->name));
+    ctx_reset_err(cx);
+    if (!dir.p || layout_is_main(str_of(br->name)) || io_stat(t->io, cx, dir, &st) < 0) {
+        ctx_reset_err(cx);
+        return branch_gone(cx, br);
+    }
+    struct intent_row row = {.table_id = str_of(t->id),
+                             .branch = str_of(br->name),
+                             .kind = STR_LIT("branch-create"),
+                             .args_json = STR_LIT("{}"),
+                             .warehouse_id = t->wh->id,
+                             .created_ms = clock_wall_ms()};
+    table_names(t, &db, &name);
+    audit_fill(cx, &au, "branch.adopt", t->wh, db, branch_object(cx, br));
+    TRY(STORE(t->cat->o.store, branch_begin, cx, &row, &au, &id));
+    return branch_load(cx, br);
+}
+
 static int branch_load(struct ctx *cx, struct branch *br)
 {
     struct branch_row row;
     struct head *h;
     int rc = STORE(br->table->cat->o.store, branch_get, cx, str_of(br->table->id), str_of(br->name),
                    &row);
-    if (rc == E_NOTFOUND) {
-        ctx_reset_err(cx);
-        return branch_gone(cx, br);
-    }
+    if (rc == E_NOTFOUND)
+        return branch_take_in(cx, br);
     TRY(rc);
     TRY(head_from_row(cx, &row.head, &h));
     if (branch_set_intent(br, row.open.id, row.open.kind, row.open.args_json) < 0) {
@@ -114,19 +169,24 @@ void branch_forget(struct branch *br)
 static int finish_open(struct ctx *cx, struct branch *br)
 {
     int rc = intent_finish(cx, br);
-    if (rc < 0) {
+    if (rc < 0 && br->intent_id) {
         ctx_prefix(cx, "nothing was done: the %s of this table that is under way cannot go on",
                    br->intent_kind);
         return cx->err.code = E_BUSY;
     }
     COUNT(br->table->cat, intents_resumed);
-    return 0;
+    ctx_reset_err(cx); /* it was given up: that was told to whoever began it */
+    if (atomic_load(&br->gone))
+        return branch_gone(cx, br);
+    return br->loaded ? 0 : branch_load(cx, br);
 }
 
 int branch_enter(struct ctx *cx, struct branch *br)
 {
-    if (atomic_load(&br->table->dead))
+    if (atomic_load(&br->table->dead) || atomic_load(&br->gone) || atomic_load(&br->making))
         return branch_gone(cx, br);
+    if (!br->table->managed)
+        return branch_unmanaged(cx, br);
     if (!br->loaded)
         TRY(branch_load(cx, br));
     if (br->pending)

@@ -30,6 +30,8 @@ int catalog_open(struct ctx *cx, const struct catalog_opts *o, struct catalog **
     map_init(&c->tokens);
     int rc = options_copy(cx, c, o);
     if (rc == 0)
+        rc = places_open(cx, c);
+    if (rc == 0)
         rc = warehouses_load(cx, c);
     if (rc == 0)
         rc = intents_resume(cx, c);
@@ -48,6 +50,7 @@ void catalog_close(struct catalog *c)
     tables_free(c);
     tokens_free(c);
     warehouses_free(c);
+    places_close(c);
     pthread_rwlock_destroy(&c->mu);
     pthread_rwlock_destroy(&c->tokens_mu);
     mem_free(c->suffix);

@@ -25,7 +25,9 @@ struct catalog_opts {
     size_t strand_max;       /* waiting changes a branch */
     size_t tables_max;       /* table handles kept in memory */
     enum commit_sync sync;
-    str database_suffix; /* ".db"; may be empty */
+    str database_suffix;       /* ".db"; may be empty */
+    const str *external_roots; /* directories outside the warehouses where tables may lie */
+    size_t n_external_roots;
     unsigned dir_mode, file_mode;
     str group;
     str data_dir; /* whose disk the store fills; empty: not asked */
@@ -133,13 +135,18 @@ int cat_db_drop(struct ctx *cx, struct catalog *c, const struct warehouse *w,
 
 /* --- tables (table.c) ------------------------------------------------------------------------- */
 struct table_info {
-    struct table_row row;
+    struct table_row row; /* with the schema of the branch that was asked for */
     str path;
 };
 int cat_table_create(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db, str name,
                      const struct json *schema)
     WARN_UNUSED; /* (worker) E_EXISTS, E_NOTFOUND, E_INVAL */
-/* `object` is "t" or "t$branch_b". (worker) E_NOTFOUND with DATABASE or TABLE */
+/* Takes in the table that is at `path`, with its snapshots, as an external one. (worker) The same, and
+ * E_CONFLICT: another table lies there. */
+int cat_table_register(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db,
+                       str name, str path) WARN_UNUSED;
+/* `object` is "t" or "t$branch_b". (worker) E_NOTFOUND with DATABASE or TABLE. CAT_NEED: a branch that
+ * must take a turn on its strand first (branch_head), since a crash left it half made. */
 int cat_table_get(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db, str object,
                   struct table_info *ret) WARN_UNUSED;
 int cat_table_by_id(struct ctx *cx, struct catalog *c, const struct warehouse *w, str id,
@@ -208,7 +215,21 @@ struct rollback_in {
 int branch_rollback(struct ctx *cx, struct branch *br,
                     const struct rollback_in *in) WARN_UNUSED; /* (strand) */
 int table_alter(struct ctx *cx, struct branch *br,
-                const struct json *changes) WARN_UNUSED; /* (strand of main) */
+                const struct json *changes) WARN_UNUSED; /* (strand) */
+/* Back to schema `target`. E_STATE: there is none, or a newer one is in use. (strand) */
+int branch_rollback_schema(struct ctx *cx, struct branch *br, int64_t target) WARN_UNUSED;
+
+/* --- branches as a whole (branch_create.c, branch_ddl.c, forward.c) ----------------------------- */
+/* Names of the table's branches but main, sorted. (worker) */
+int cat_branch_list(struct ctx *cx, struct branch *br, str **ret, size_t *ret_n) WARN_UNUSED;
+/* tag.p NULL: without one. E_INVAL, E_EXISTS (BRANCH), E_NOTFOUND (TAG). (strand of main) */
+int branch_create(struct ctx *cx, struct branch *main, str name, str tag) WARN_UNUSED;
+int branch_drop(struct ctx *cx, struct branch *br) WARN_UNUSED;           /* (strand of br) */
+int branch_rename(struct ctx *cx, struct branch *br, str to) WARN_UNUSED; /* (strand of br) */
+/* Main takes over the history of branch `from`. (strand of main) */
+int branch_forward(struct ctx *cx, struct branch *main, str from) WARN_UNUSED;
+/* The 404 of the branch routes, for an open that found no such branch. */
+int branch_missing(struct ctx *cx, str name);
 /* Of the table that is still called db.name; db.p NULL: whatever its name is. (strand of main) */
 int table_drop(struct ctx *cx, struct branch *br, str db, str name) WARN_UNUSED;
 

@@ -13,6 +13,7 @@
 #include "catalog/catalog.h"
 #include "catalog/outcome.h"
 #include "manifest/io/io.h"
+#include "manifest/schema.h"
 #include "manifest/snapshot.h"
 #include "proto/base/hash.h"
 
@@ -25,13 +26,20 @@ struct warehouse {
     atomic_int names_changing; /* renames and drops that are under way: see table.c */
 };
 
+struct ext_root { /* of warehouse.external-roots */
+    char *path;
+    struct io *io;
+};
+
 struct catalog {
     struct catalog_opts o;
     char *suffix, *group, *data_dir;
     _Atomic int64_t space_at_ms, space_bytes; /* of data_dir: what statvfs said last, and when */
     struct warehouse **warehouses;            /* fixed after catalog_open */
     size_t n_warehouses;
-    struct map by_prefix; /* -> warehouse; fixed after catalog_open */
+    struct map by_prefix;   /* -> warehouse; fixed after catalog_open */
+    struct ext_root *roots; /* fixed after catalog_open */
+    size_t n_roots;
 
     pthread_rwlock_t mu;      /* guards what follows */
     struct map by_name;       /* key of table_key() -> table */
@@ -66,14 +74,16 @@ struct table {
     struct warehouse *wh;
     atomic_int refs;  /* one is the catalog's while it is in the maps; one a queued strand turn */
     atomic_bool dead; /* dropped */
-    atomic_bool schema_behind; /* there may be a schema file that the store does not know */
-    char *id, *dir;            /* immutable */
-    struct table_name *name;   /* catalog.mu; the newest of a list of all it had */
-    int n_names;               /* catalog.mu; old ones in that list */
+    char *id, *dir;   /* immutable; dir is below the root that `io` opens */
+    struct io *io;    /* borrowed from the warehouse or an external root */
+    bool external;    /* clients commit to its files without asking us */
+    bool managed;     /* has schema and snapshot files, so it can be committed to */
+    struct table_name *name;             /* catalog.mu; the newest of a list of all it had */
+    int n_names;                         /* catalog.mu; old ones in that list */
     struct table *ring_next, *ring_prev; /* catalog.mu */
     _Atomic int64_t used_ms;
     pthread_mutex_t mu;
-    struct branch *branches; /* guarded by mu; entries live as long as the table */
+    struct branch *branches; /* guarded by mu; main is the first and stays */
 };
 
 /* Who a file is: it changed when one of these did. */
@@ -96,8 +106,12 @@ struct head {
 struct branch {
     struct table *table;
     struct branch *next; /* table.mu */
+    int refs;            /* table.mu; each also holds one on the table */
     char *name;          /* immutable */
     struct strand strand;
+    atomic_bool gone;          /* dropped or renamed: never found again, freed with the last ref */
+    atomic_bool making;        /* a turn of main's strand makes it: it is not there yet */
+    atomic_bool schema_behind; /* there may be a schema file that the store does not know */
 
     pthread_mutex_t mu;
     struct head *head; /* mu for reading elsewhere; written on the strand */
@@ -148,14 +162,77 @@ void table_unref(struct table *t);
 void names_change(struct warehouse *w);
 void names_changed(struct catalog *c, struct warehouse *w, str id);
 void table_forget_id(struct catalog *c, str id); /* dropped: dead, out of the maps */
-int schema_load(struct ctx *cx, struct warehouse *w,
-                struct table_row *row); /* adopts newer schema files */
 void table_names(struct table *t, str *ret_db,
                  str *ret_name); /* as they are now; live as long as the handle */
-int table_branch(struct ctx *cx, struct table *t, str branch,
-                 struct branch **ret); /* borrowed from t */
+/* The branch of this name that the store or the directory knows; the reference, given back with
+ * branch_unref, holds t too. E_NOTFOUND (RES_BRANCH) */
+int table_branch(struct ctx *cx, struct table *t, str branch, struct branch **ret) WARN_UNUSED;
+/* The same, without asking whether there is one: for whoever is about to make it. */
+int table_branch_make(struct ctx *cx, struct table *t, str branch, struct branch **ret) WARN_UNUSED;
+void table_branch_gone(struct branch *br); /* from now on another one has its name */
 
 void branch_forget_users(struct branch *br);
+
+/* --- place.c ---------------------------------------------------------------------------------- */
+struct place {
+    struct io *io; /* borrowed, lives as long as the catalog */
+    str dir;       /* below it */
+    str path;      /* absolute; not of a table's own row when the server chose the directory */
+    bool in_warehouse;
+};
+int places_open(struct ctx *cx, struct catalog *c) WARN_UNUSED;
+void places_close(struct catalog *c);
+/* Where an external table may lie that a client wants at `text`. E_INVAL */
+int place_find(struct ctx *cx, const struct warehouse *w, str text, struct place *ret) WARN_UNUSED;
+/* Where a table lies. E_BUSY: its external root is not configured any more. */
+int place_of(struct ctx *cx, const struct warehouse *w, const struct table_row *row,
+             struct place *ret) WARN_UNUSED;
+
+/* --- schema_file.c (any thread that may block) ------------------------------------------------- */
+/* The schema files of one branch, and what the store says about it. */
+struct schema_at {
+    const struct warehouse *w;
+    struct io *io;
+    str dir, branch;        /* where the files are */
+    str table_id, db, name; /* for the store, the audit and messages */
+    int64_t id;             /* in force, as the store says; -1: none yet */
+    str json;
+};
+str type_of(const struct schema *s); /* option `type`, "table" when not given */
+bool type_managed(str type);         /* has schema and snapshot files that the server writes */
+int type_check(struct ctx *cx, str type) WARN_UNUSED; /* E_INVAL: Paimon knows no such type */
+int schema_text(struct ctx *cx, const struct schema *s, str *ret) WARN_UNUSED;
+int schema_put(struct ctx *cx, const struct schema_at *at, const struct table_schema *ts,
+               enum io_put_result *ret) WARN_UNUSED;
+/* Reads schema-<id>. 1: it is there, 0: not. */
+int schema_read(struct ctx *cx, const struct schema_at *at, int64_t id,
+                struct table_schema *ret) WARN_UNUSED;
+/* The newest schema file. 1: there is one, 0: not. */
+int schema_newest(struct ctx *cx, const struct schema_at *at, struct table_schema *ret) WARN_UNUSED;
+/* Adopts files that are newer than what the store says; `at` follows. */
+int schema_catch_up(struct ctx *cx, struct schema_at *at) WARN_UNUSED;
+/* The same for who only reads: a file that cannot be read keeps nobody from reading the table. */
+int schema_load(struct ctx *cx, struct schema_at *at) WARN_UNUSED;
+void schema_of_row(const struct warehouse *w, const struct place *pl, const struct table_row *row,
+                   struct schema_at *ret); /* of main */
+/* Of a branch, as the store says now. E_NOTFOUND */
+int schema_of_branch(struct ctx *cx, struct branch *br, struct schema_at *ret) WARN_UNUSED;
+
+/* --- table_ddl.c, table_external.c -------------------------------------------------------------- */
+int table_name_check(struct ctx *cx, str name) WARN_UNUSED; /* of a new table; E_INVAL */
+int table_name_free(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db,
+                    str name) WARN_UNUSED; /* E_EXISTS */
+/* A new row, but for where it lies and the id of its schema. */
+int table_row_fill(struct ctx *cx, const struct warehouse *w, const struct db_row *db, str name,
+                   const struct schema *s, struct table_row *ret) WARN_UNUSED;
+int table_create_external(struct ctx *cx, struct catalog *c, const struct warehouse *w,
+                          const struct db_row *db, str name, const struct schema *s) WARN_UNUSED;
+
+/* --- import.c --------------------------------------------------------------------------------- */
+/* What a directory that somebody else filled has as its newest snapshot: ret->id 0 when it has none.
+ * E_CORRUPT when it cannot be told. (any thread that may block) */
+int head_import(struct ctx *cx, const struct catalog *c, struct io *io, str dir, str branch,
+                struct head_row *ret) WARN_UNUSED;
 
 /* --- head.c --- */
 /* From the parsed snapshot and its own text; NULL: no memory. One reference. */
@@ -168,6 +245,8 @@ void branch_publish(struct branch *br,
 void branch_unsettle(struct branch *br); /* readers must ask the strand */
 
 /* --- branch.c (strand) --- */
+#define BRANCH_STAGE                                                                               \
+    ".latch-" /* folders beside the branches' where one is put together or taken apart */
 /* Start of every turn: not dropped, loaded, pending record made, intent finished, caught up. A forked
  * branch passes; a change then asks branch_may_change. */
 int branch_enter(struct ctx *cx, struct branch *br) WARN_UNUSED;
@@ -214,6 +293,16 @@ void branch_hint(struct ctx *cx, struct branch *br); /* LATEST := the head, best
  * snapshot file, without the members that only tags have. E_NOTFOUND (RES_TAG). */
 int tag_load(struct ctx *cx, struct branch *br, str tag, struct snapshot *ret) WARN_UNUSED;
 int snapshot_trim(struct ctx *cx, struct snapshot *s) WARN_UNUSED;
+struct tag_at {
+    str name;
+    struct snapshot snap; /* as tag_load gives it */
+};
+struct tags { /* in the context's arena */
+    struct tag_at *at;
+    size_t n;
+};
+/* All tag files that can be read. (any thread that may block) */
+int branch_tags(struct ctx *cx, struct branch *br, struct tags *ret) WARN_UNUSED;
 struct ids { /* in the context's arena */
     int64_t *at;
     size_t n;
@@ -223,11 +312,58 @@ struct ids { /* in the context's arena */
 int branch_ids(struct ctx *cx, struct branch *br, str dir, bool (*parse)(str, int64_t *),
                int64_t above, int64_t up_to, struct ids *ret) WARN_UNUSED;
 
-/* --- rollback.c, purge.c, intent.c --- */
+/* --- rollback.c, history.c, branch_ddl.c, forward.c, purge.c, intent.c --- */
 int intent_finish(struct ctx *cx,
                   struct branch *br) WARN_UNUSED; /* the open one of this branch (strand) */
+/* Writes down what is about to be done to a branch and keeps readers away until it is (strand).
+ * bump_epoch: its history is rewritten. */
+int intent_write(struct ctx *cx, struct branch *br, const char *kind, str args, bool bump_epoch,
+                 const char *action) WARN_UNUSED;
+/* After intent_write: runs the steps of the open intent; a failure is E_UNKNOWN, since the next turn
+ * goes on with it. */
+int intent_carry_out(struct ctx *cx, struct branch *br) WARN_UNUSED;
+int intent_args(struct ctx *cx, struct branch *br, const struct json **ret) WARN_UNUSED;
 int rollback_finish(struct ctx *cx, struct branch *br) WARN_UNUSED;
+int schema_rollback_finish(struct ctx *cx, struct branch *br) WARN_UNUSED;
+int branch_create_finish(struct ctx *cx, struct branch *br) WARN_UNUSED;
+int branch_drop_finish(struct ctx *cx, struct branch *br) WARN_UNUSED;
+int branch_rename_finish(struct ctx *cx, struct branch *br) WARN_UNUSED;
+int forward_finish(struct ctx *cx, struct branch *br) WARN_UNUSED;
+/* Files of a branch above an id (history.c); each can be repeated. */
+int history_delete_snapshots(struct ctx *cx, struct branch *br, int64_t above) WARN_UNUSED;
+int history_delete_changelogs(struct ctx *cx, struct branch *br, int64_t above) WARN_UNUSED;
+int history_delete_tags(struct ctx *cx, struct branch *br, int64_t above) WARN_UNUSED;
+int history_hint(struct ctx *cx, struct branch *br, str path, int64_t id) WARN_UNUSED;
+int history_sync(struct ctx *cx, struct branch *br) WARN_UNUSED; /* what was deleted stays so */
+/* The end of an intent: head (NULL: it stays) and schema (NULL: it stays) from now on, outcomes above
+ * forget_above forgotten. */
+int history_apply(struct ctx *cx, struct branch *br, const struct snapshot *head,
+                  int64_t forget_above, const struct schema_set *schema,
+                  const char *action) WARN_UNUSED;
 int purge_post(struct catalog *c, const struct intent_row *in) WARN_UNUSED; /* in the background */
 int intents_resume(struct ctx *cx, struct catalog *c) WARN_UNUSED;
+
+/* --- branch_ddl.c ------------------------------------------------------------------------------ */
+int branch_name_check(struct ctx *cx, str name) WARN_UNUSED; /* E_INVAL */
+int branch_exists(struct ctx *cx, str name);                 /* the 409 */
+str branch_root(struct ctx *cx, struct branch *br); /* its directory; STR_NONE on no memory */
+/* The end of an intent after which there is no such branch. (strand) */
+int branch_unmade(struct ctx *cx, struct branch *br, const char *action) WARN_UNUSED;
+
+/* --- stage.c ---------------------------------------------------------------------------------- */
+int stage_path(struct ctx *cx, struct table *t, str name, str *ret) WARN_UNUSED;
+int stage_args(struct ctx *cx, str *ret_name,
+               str *ret_args) WARN_UNUSED; /* {"stage":name}, a new one */
+/* Of the open intent; STR_NONE when it has none. */
+int stage_of_intent(struct ctx *cx, struct branch *br, str *ret) WARN_UNUSED;
+struct staged { /* files that were written and are not durable yet */
+    str *paths;
+    size_t n, cap;
+};
+int stage_room(struct ctx *cx, struct staged *st, size_t n) WARN_UNUSED;
+int stage_put(struct ctx *cx, struct io *io, struct staged *st, str dir, str file,
+              str data) WARN_UNUSED;
+int stage_copy(struct ctx *cx, struct io *io, struct staged *st, str from_dir, str file,
+               str to_dir) WARN_UNUSED;
 
 #endif

@@ -30,7 +30,7 @@ static int snapshot_stat(struct ctx *cx, struct branch *br, int64_t id, struct i
 {
     struct table *t = br->table;
     str path = layout_snapshot(&cx->arena, str_of(t->dir), str_of(br->name), id);
-    return path.p ? io_stat(t->wh->io, cx, path, ret) : ctx_nomem(cx);
+    return path.p ? io_stat(t->io, cx, path, ret) : ctx_nomem(cx);
 }
 
 /* What cannot be a snapshot: no JSON, too large, a folder, a link. Trying again does not help. */
@@ -55,7 +55,7 @@ int snapshot_load(struct ctx *cx, struct branch *br, int64_t id, struct snapshot
     str path = layout_snapshot(&cx->arena, str_of(t->dir), str_of(br->name), id);
     if (!path.p)
         return ctx_nomem(cx);
-    int rc = io_read(t->wh->io, cx, path, t->cat->o.snapshot_max_bytes, &b);
+    int rc = io_read(t->io, cx, path, t->cat->o.snapshot_max_bytes, &b);
     if (rc == 0)
         rc = snapshot_decode_file(cx, buf_str(&b), path, &s);
     if (unreadable(rc)) /* E_UNSUPPORTED too: the version of a later Paimon */
@@ -85,7 +85,7 @@ int branch_schema_known(struct ctx *cx, struct branch *br, int64_t schema_id, bo
     struct table *t = br->table;
     struct io_stat st;
     str path = layout_schema(&cx->arena, str_of(t->dir), str_of(br->name), schema_id);
-    int rc = path.p ? io_stat(t->wh->io, cx, path, &st) : ctx_nomem(cx);
+    int rc = path.p ? io_stat(t->io, cx, path, &st) : ctx_nomem(cx);
     *ret = rc == 0;
     if (rc != E_NOTFOUND)
         return rc;
@@ -117,7 +117,7 @@ static int take(struct ctx *cx, struct branch *br, const struct snapshot *s, con
     str path = layout_snapshot(&cx->arena, str_of(t->dir), str_of(br->name), s->id);
     if (!path.p)
         return ctx_nomem(cx);
-    int rc = io_sync(t->wh->io, cx, &path, 1);
+    int rc = io_sync(t->io, cx, &path, 1);
     if (rc == E_NOTFOUND) {
         ctx_reset_err(cx);
         return 0;

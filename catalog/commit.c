@@ -188,7 +188,7 @@ static int gather(struct ctx *cx, struct commit *cm, const struct head *h)
     cm->ev.missing = STR_NONE;
     TRY(names_new(cx, cm, h, &nm));
     for (size_t i = 0; i < nm.n && !cm->ev.missing.p; i++) {
-        int rc = io_stat(t->wh->io, cx, nm.paths[i], &st);
+        int rc = io_stat(t->io, cx, nm.paths[i], &st);
         if (rc == E_NOTFOUND || (rc == 0 && st.is_dir))
             cm->ev.missing = nm.paths[i];
         else
@@ -352,7 +352,7 @@ static int somebody_was_first(struct ctx *cx, struct commit *cm, str path)
     struct snapshot there;
     int rc = snapshot_load(cx, br, cm->snap.id, &there);
     if (rc == 0 && str_eq(cm->snap.raw, there.raw)) {
-        rc = io_sync(br->table->wh->io, cx, &path, 1);
+        rc = io_sync(br->table->io, cx, &path, 1);
         return rc < 0 ? (cx->err.code = E_UNKNOWN) : CREATED;
     }
     if (rc < 0 && rc != E_CORRUPT && rc != E_NOTFOUND) /* whose it is cannot be told */
@@ -379,7 +379,7 @@ static int create(struct ctx *cx, struct commit *cm)
     TRY(names_new(cx, cm, br->head, &nm));
     if (t->cat->o.sync == SYNC_OFF)
         nm.n = 0;
-    TRY(io_put_after(t->wh->io, cx, nm.paths, nm.n, path, cm->snap.raw, &put));
+    TRY(io_put_after(t->io, cx, nm.paths, nm.n, path, cm->snap.raw, &put));
     return put == IO_PUT_CREATED ? CREATED : somebody_was_first(cx, cm, path);
 }
 

@@ -132,6 +132,8 @@ void branch_publish(struct branch *br, struct head *h)
     br->head = h;
     br->settled = true;
     pthread_mutex_unlock(&br->mu);
+    if (h && (!old || old->schema_id != h->schema_id)) /* perhaps one that its writer made itself */
+        atomic_store(&br->schema_behind, true);
     if (old != h)
         head_unref(old);
 }

@@ -106,7 +106,7 @@ static int look(struct ctx *cx, struct branch *br, const struct commit_pending *
     int rc = path.p ? snapshot_load(cx, br, p->head->id, &there) : ctx_nomem(cx);
     bool ours = rc == 0 && str_eq(there.raw, p->head->json);
     if (ours)
-        rc = io_sync(t->wh->io, cx, &path, 1);
+        rc = io_sync(t->io, cx, &path, 1);
     *ret = ours && rc == 0;
     if (rc < 0 && rc != E_NOTFOUND && rc != E_CORRUPT)
         return rc;
@@ -199,7 +199,7 @@ void branch_hint(struct ctx *cx, struct branch *br)
         return;
     str path = layout_latest(&cx->arena, str_of(t->dir), str_of(br->name));
     str text = layout_hint_text(&cx->arena, br->head->id);
-    if (path.p && text.p && io_hint(t->wh->io, cx, path, text) < 0) {
+    if (path.p && text.p && io_hint(t->io, cx, path, text) < 0) {
         log_debug("catalog", "hint.failed", LZ("err", cx->err.msg));
         ctx_reset_err(cx);
     }

@@ -26,7 +26,7 @@ int branch_ids(struct ctx *cx, struct branch *br, str dir, bool (*parse)(str, in
 {
     struct io_entry *e = NULL;
     size_t n = 0;
-    int rc = dir.p ? io_list(br->table->wh->io, cx, dir, &e, &n) : ctx_nomem(cx);
+    int rc = dir.p ? io_list(br->table->io, cx, dir, &e, &n) : ctx_nomem(cx);
     if (rc < 0 && rc != E_NOTFOUND)
         return rc;
     ctx_reset_err(cx);
@@ -92,13 +92,42 @@ int tag_load(struct ctx *cx, struct branch *br, str tag, struct snapshot *ret)
     struct table *t = br->table;
     CLEANUP(buf_done) struct buf b = {0};
     str path = layout_tag(&cx->arena, str_of(t->dir), str_of(br->name), tag);
-    int rc = path.p ? io_read(t->wh->io, cx, path, t->cat->o.snapshot_max_bytes, &b) : E_NOTFOUND;
+    int rc = path.p ? io_read(t->io, cx, path, t->cat->o.snapshot_max_bytes, &b) : E_NOTFOUND;
     if (rc == E_NOTFOUND) {
         ctx_reset_err(cx);
         return ctx_fail(cx, E_NOTFOUND, RES_TAG, tag, "tag '%.*s' does not exist", STR(tag));
     }
     TRY(rc);
     return snapshot_decode_file(cx, buf_str(&b), path, ret);
+}
+
+int branch_tags(struct ctx *cx, struct branch *br, struct tags *ret)
+{
+    struct table *t = br->table;
+    struct io_entry *e = NULL;
+    size_t n = 0;
+    str folder = layout_tag_dir(&cx->arena, str_of(t->dir), str_of(br->name));
+    int rc = folder.p ? io_list(t->io, cx, folder, &e, &n) : ctx_nomem(cx);
+    if (rc < 0 && rc != E_NOTFOUND)
+        return rc;
+    ctx_reset_err(cx);
+    struct tags tags = {.at = ARENA_ARRAY(&cx->arena, struct tag_at, n ? n : 1)};
+    if (!tags.at)
+        return ctx_nomem(cx);
+    for (size_t i = 0; i < n; i++) {
+        struct tag_at *tag = &tags.at[tags.n];
+        if (!layout_tag_name(e[i].name, &tag->name))
+            continue;
+        rc = tag_load(cx, br, tag->name, &tag->snap);
+        if (rc == E_NOMEM || rc == E_IO || rc == E_BUSY)
+            return rc;
+        if (rc == 0)
+            tags.n++;
+        else /* no tag, whatever it is: not ours to judge */
+            ctx_reset_err(cx);
+    }
+    *ret = tags;
+    return 0;
 }
 
 int snapshot_trim(struct ctx *cx, struct snapshot *s)

@@ -70,13 +70,21 @@ static struct table_name *name_new(const struct warehouse *w, str db, str name)
     return tn;
 }
 
+static void branch_ref(struct branch *br)
+{
+    atomic_fetch_add(&br->table->refs, 1);
+    pthread_mutex_lock(&br->table->mu);
+    br->refs++;
+    pthread_mutex_unlock(&br->table->mu);
+}
+
 static void strand_keep(void *owner)
 {
-    atomic_fetch_add(&((struct table *)owner)->refs, 1);
+    branch_ref(owner);
 }
 static void strand_drop(void *owner)
 {
-    table_unref(owner);
+    branch_unref(owner);
 }
 
 static struct branch *branch_new(struct table *t, str name)
@@ -93,7 +101,7 @@ static struct branch *branch_new(struct table *t, str name)
     pthread_mutex_init(&br->mu, NULL);
     map_init(&br->users);
     strand_init(&br->strand, t->cat->o.strands, str_of(t->wh->tenant), t->cat->o.strand_max);
-    strand_owner(&br->strand, t, strand_keep, strand_drop);
+    strand_owner(&br->strand, br, strand_keep, strand_drop);
     return br;
 }
 
@@ -147,17 +155,21 @@ void table_unref(struct table *t)
         table_free(t);
 }
 
-static struct table *table_new(struct catalog *c, struct warehouse *w, const struct table_row *row)
+static struct table *table_new(struct catalog *c, struct warehouse *w, const struct table_row *row,
+                               const struct place *pl)
 {
     struct table *t = mem_zalloc(sizeof *t);
     if (!t)
         return NULL;
     t->cat = c;
     t->wh = w;
+    t->io = pl->io;
+    t->external = row->external.len > 0;
+    t->managed = type_managed(row->type);
     atomic_init(&t->refs, 1);
     pthread_mutex_init(&t->mu, NULL);
     t->id = str_heap(row->id);
-    t->dir = str_heap(row->dir);
+    t->dir = str_heap(pl->dir);
     t->name = name_new(w, row->db_name, row->name);
     t->branches = branch_new(t, STR_LIT("main"));
     if (!t->id || !t->dir || !t->name || !t->branches) {
@@ -330,11 +342,16 @@ static int table_load(struct ctx *cx, struct catalog *c, struct warehouse *w, st
 {
     for (int attempt = 0; attempt < 1000; attempt++) {
         struct table_row row;
+        struct place pl;
+        struct schema_at at;
         uint64_t seq = ddl_seq(c);
         TRY(id.len ? STORE(c->o.store, table_by_id, cx, w->id, id, &row)
                    : STORE(c->o.store, table_get, cx, w->id, db, name, &row));
-        TRY(schema_load(cx, w, &row));
-        struct table *t = table_new(c, w, &row);
+        TRY(place_of(cx, w, &row, &pl));
+        schema_of_row(w, &pl, &row, &at);
+        if (type_managed(row.type))
+            TRY(schema_load(cx, &at));
+        struct table *t = table_new(c, w, &row, &pl);
         enum insert res = t ? table_insert(c, seq, &t) : NO_MEMORY;
         if (res == NO_MEMORY)
             return ctx_nomem(cx);
@@ -432,39 +449,79 @@ void tables_free(struct catalog *c)
 
 /* --- branches of a handle --------------------------------------------------------------------- */
 
+/* With a reference. table.mu is held. */
+static struct branch *branch_named(struct table *t, str name)
+{
+    struct branch *br = t->branches;
+    while (br && (atomic_load(&br->gone) || !str_eqz(name, br->name)))
+        br = br->next;
+    if (br) {
+        br->refs++;
+        atomic_fetch_add(&t->refs, 1);
+    }
+    return br;
+}
+
 static struct branch *branch_find(struct table *t, str name)
 {
     pthread_mutex_lock(&t->mu);
-    struct branch *br = t->branches;
-    while (br && !str_eqz(name, br->name))
-        br = br->next;
+    struct branch *br = branch_named(t, name);
     pthread_mutex_unlock(&t->mu);
     return br;
+}
+
+int table_branch_make(struct ctx *cx, struct table *t, str name, struct branch **ret)
+{
+    struct branch *fresh = branch_new(t, name);
+    if (!fresh)
+        return ctx_nomem(cx);
+    pthread_mutex_lock(&t->mu);
+    struct branch *br = branch_named(t, name);
+    if (!br) {
+        ASSERT(t->branches); /* main, and it stays first */
+        fresh->next = t->branches->next;
+        t->branches->next = br = fresh;
+        br->refs++;
+        atomic_fetch_add(&t->refs, 1);
+    }
+    pthread_mutex_unlock(&t->mu);
+    if (br != fresh)
+        branch_free(fresh);
+    *ret = br;
+    return 0;
+}
+
+/* Has somebody else made a directory for such a branch? Opening it takes it in. */
+static int branch_found(struct ctx *cx, struct table *t, str name, struct branch **ret)
+{
+    struct io_stat st;
+    str dir = t->managed && path_component_ok(name)
+                  ? layout_schema_dir(&cx->arena, str_of(t->dir), name)
+                  : STR_NONE;
+    if (!dir.p || io_stat(t->io, cx, dir, &st) < 0 || !st.is_dir)
+        return ctx_fail(cx, E_NOTFOUND, RES_BRANCH, name, "branch %.*s does not exist", STR(name));
+    return table_branch_make(cx, t, name, ret);
 }
 
 int table_branch(struct ctx *cx, struct table *t, str name, struct branch **ret)
 {
     struct branch_row row;
     struct branch *br = branch_find(t, name);
-    if (!br) {
-        TRY(STORE(t->cat->o.store, branch_get, cx, str_of(t->id), name, &row));
-        struct branch *fresh = branch_new(t, name);
-        if (!fresh)
-            return ctx_nomem(cx);
-        pthread_mutex_lock(&t->mu);
-        for (br = t->branches; br && !str_eqz(name, br->name);)
-            br = br->next;
-        if (!br) {
-            ASSERT(t->branches); /* main, and it stays first */
-            fresh->next = t->branches->next;
-            t->branches->next = br = fresh;
-        }
-        pthread_mutex_unlock(&t->mu);
-        if (br != fresh)
-            branch_free(fresh);
+    if (br) {
+        *ret = br;
+        return 0;
     }
-    *ret = br;
-    return 0;
+    int rc = STORE(t->cat->o.store, branch_get, cx, str_of(t->id), name, &row);
+    if (rc == E_NOTFOUND && cx->err.res == RES_BRANCH) {
+        ctx_reset_err(cx);
+        return branch_found(cx, t, name, ret);
+    }
+    return rc < 0 ? rc : table_branch_make(cx, t, name, ret);
+}
+
+void table_branch_gone(struct branch *br)
+{
+    atomic_store(&br->gone, true);
 }
 
 static int no_such_object(struct ctx *cx, str db, str object)
@@ -482,8 +539,7 @@ int cat_branch_open(struct ctx *cx, struct catalog *c, const struct warehouse *w
         return no_such_object(cx, db, object);
     TRY(table_open(cx, c, w, db, name, &t));
     int rc = table_branch(cx, t, branch, ret);
-    if (rc < 0)
-        table_unref(t);
+    table_unref(t);
     if (rc == E_NOTFOUND) {
         ctx_reset_err(cx);
         return no_such_object(cx, db, object);
@@ -491,10 +547,23 @@ int cat_branch_open(struct ctx *cx, struct catalog *c, const struct warehouse *w
     return rc;
 }
 
+/* The last reference on a branch that is gone frees it; others stay in the table's list. */
 void branch_unref(struct branch *br)
 {
-    if (br)
-        table_unref(br->table);
+    if (!br)
+        return;
+    struct table *t = br->table;
+    pthread_mutex_lock(&t->mu);
+    bool last = --br->refs == 0 && atomic_load(&br->gone);
+    for (struct branch **at = &t->branches; last && *at; at = &(*at)->next)
+        if (*at == br) {
+            *at = br->next;
+            break;
+        }
+    pthread_mutex_unlock(&t->mu);
+    if (last)
+        branch_free(br);
+    table_unref(t);
 }
 
 static void unref_deferred(void *br)
@@ -535,13 +604,14 @@ enum peek cat_head_peek(struct catalog *c, const struct warehouse *w, str db, st
     struct branch *br = t ? branch_find(t, branch) : NULL;
     if (br) {
         pthread_mutex_lock(&br->mu);
-        if (br->settled) {
+        if (br->settled && !t->external) { /* clients commit to external ones in the files */
             res = br->head ? PEEK_HEAD : PEEK_EMPTY;
             if (br->head)
                 *ret = head_ref(br->head);
         }
         pthread_mutex_unlock(&br->mu);
     }
+    branch_unref(br);
     table_unref(t);
     return res;
 }

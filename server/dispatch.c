@@ -81,9 +81,8 @@ static bool may_log_busy(void)
 
 static void log_failure(struct request *rq, int code, int status)
 {
-    enum log_level lvl = status == 503                    ? LOG_WARN
-                         : status >= 500 && status != 501 ? LOG_ERROR
-                                                          : LOG_DEBUG;
+    bool ours = status >= 500 && status != 501 && code != E_STATE;
+    enum log_level lvl = status == 503 ? LOG_WARN : ours ? LOG_ERROR : LOG_DEBUG;
     if (!log_on(lvl) || (status == 503 && !log_on(LOG_DEBUG) && !may_log_busy()))
         return;
     const struct err_rec *e = &rq->cx.err;

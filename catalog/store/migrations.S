@@ -10,4 +10,11 @@ store_migration_0001:
     .byte 0
     .size store_migration_0001, . - store_migration_0001
 
+    .globl store_migration_0002
+    .type store_migration_0002, %object
+store_migration_0002:
+    .incbin "catalog/store/migrations/0002_branches.sql"
+    .byte 0
+    .size store_migration_0002, . - store_migration_0002
+
     .section .note.GNU-stack, "", %progbits

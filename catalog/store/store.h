@@ -51,9 +51,10 @@ struct table_row {
     str db_id, db_name;
     int64_t warehouse_id;
     str name, dir /* below the warehouse root; never used by another table, before or after */;
-    int64_t schema_id;
-    str schema_json; /* Paimon's Schema object (fields, keys, options, comment) */
-    str type;        /* option `type`, "table" when not given */
+    str external; /* absolute directory of an external table, which has no `dir`; empty: it has */
+    int64_t schema_id; /* of branch main */
+    str schema_json;   /* Paimon's Schema object (fields, keys, options, comment) */
+    str type;          /* option `type`, "table" when not given */
     struct stamp stamp;
 };
 /* A table by its id, as long as it has this name: what changes or gives up a name asks for both, so
@@ -76,7 +77,7 @@ struct head_row {
 struct intent_row {
     int64_t id; /* 0: none */
     str table_id, branch;
-    str kind; /* "rollback", "create", "purge" */
+    str kind; /* catalog/intent.c has the list */
     str args_json;
     int64_t warehouse_id, epoch, created_ms;
 };
@@ -84,6 +85,8 @@ struct branch_row {
     str table_id, name;
     int64_t epoch; /* goes up with every intent that rewrites the branch's history */
     struct head_row head;
+    int64_t schema_id; /* -1: not known yet, the branch is being made */
+    str schema_json;
     struct intent_row open; /* open.id == 0: none */
 };
 struct outcome {
@@ -117,10 +120,23 @@ struct store_intent_in {
     int64_t expect_epoch, expect_head_id;
     struct audit audit;
 };
-struct store_rollback_in { /* the end of a rollback intent */
+struct schema_set { /* a branch's schema from now on */
+    int64_t id;
+    str json, type;
+    int64_t now_ms;
+    str by;
+};
+struct store_history_in { /* the end of an intent that rewrote the history of a branch */
     int64_t intent_id;
     str table_id, branch;
-    struct head_row head; /* the target; recorded outcomes above head.id are forgotten */
+    const struct head_row *head;     /* NULL: it stays */
+    int64_t forget_above;            /* recorded outcomes above this snapshot are forgotten */
+    const struct schema_set *schema; /* NULL: it stays */
+    struct audit audit;
+};
+struct store_branch_in { /* the end of an intent about a branch as a whole */
+    int64_t intent_id;
+    str table_id, branch;
     struct audit audit;
 };
 struct store_prune_in {
@@ -151,8 +167,8 @@ struct store_ops {
     int (*db_alter)(struct store *st, struct ctx *cx, str db_id, str expect_options_json,
                     str options_json, int64_t now_ms, str by,
                     const struct audit *au); /* E_NOTFOUND, E_RACE: options changed meanwhile */
-    /* Deletes the database and all its tables; each table's directory gets a "purge" intent with
-     * args {"dir":…}. E_NOTFOUND. */
+    /* Deletes the database and all its tables; the directory of each that is not external gets a
+     * "purge" intent with args {"dir":…}. E_NOTFOUND. */
     int (*db_drop)(struct store *st, struct ctx *cx, str db_id, int64_t now_ms,
                    const struct audit *au, struct intent_row **ret, size_t *ret_n);
 
@@ -161,9 +177,12 @@ struct store_ops {
     int (*table_claim)(struct store *st, struct ctx *cx, int64_t warehouse_id, str base,
                        int64_t now_ms, str *ret_dir, int64_t *ret_intent);
     /* Inserts the table and its branch "main" (no head, epoch 0), removes the create intent (0: there is none). E_EXISTS,
-     * E_NOTFOUND (db gone), E_RACE (the intent is gone: somebody may be deleting the directory). */
+     * E_NOTFOUND (db gone), E_RACE (the intent is gone: somebody may be deleting the directory).
+     * For an external table, whose directory may hold snapshots already, main begins at `head` (NULL:
+     * none); E_CONFLICT when another table lies there, above or below it. One inside a warehouse also
+     * has its path below the root as `dir`, which is then claimed for ever. */
     int (*table_create)(struct store *st, struct ctx *cx, const struct table_row *in,
-                        int64_t intent_id, const struct audit *au);
+                        int64_t intent_id, const struct head_row *head, const struct audit *au);
     int (*table_get)(struct store *st, struct ctx *cx, int64_t warehouse_id, str db, str name,
                      struct table_row *ret); /* E_NOTFOUND with res TABLE or DATABASE */
     int (*table_by_id)(struct store *st, struct ctx *cx, int64_t warehouse_id, str id,
@@ -174,11 +193,12 @@ struct store_ops {
     int (*table_rename)(struct store *st, struct ctx *cx, const struct table_named *t,
                         int64_t warehouse_id, str to_db, str to_name, int64_t now_ms, str by,
                         const struct audit *au);
-    /* E_RACE when schema_id is not expect_schema_id any more. */
-    int (*table_alter)(struct store *st, struct ctx *cx, str id, int64_t expect_schema_id,
-                       int64_t schema_id, str schema_json, str type, int64_t now_ms, str by,
+    /* E_RACE when the branch's schema id is not expect_schema_id any more. The table's type is main's. */
+    int (*table_alter)(struct store *st, struct ctx *cx, str id, str branch,
+                       int64_t expect_schema_id, const struct schema_set *to,
                        const struct audit *au);
-    /* Deletes the table, its branches and their open intents; outcomes go with prune. Opens a purge intent for its directory. */
+    /* Deletes the table, its branches and their open intents; outcomes go with prune. Opens a purge
+     * intent for its directory; ret->id is 0 for an external table, whose files stay. */
     int (*table_drop)(struct store *st, struct ctx *cx, const struct table_named *t, int64_t now_ms,
                       const struct audit *au, struct intent_row *ret);
 
@@ -201,7 +221,21 @@ struct store_ops {
     int (*intent_finish)(struct store *st, struct ctx *cx,
                          int64_t id); /* removes it; gone already is fine */
     /* E_NOTFOUND: the intent or the branch is gone; nothing was done. */
-    int (*rollback_finish)(struct store *st, struct ctx *cx, const struct store_rollback_in *in);
+    int (*history_finish)(struct store *st, struct ctx *cx, const struct store_history_in *in);
+
+    /* A new branch: from now on its name is taken, it has no head and schema -1, and the intent
+     * `row` (of this branch) is open. E_EXISTS and E_NOTFOUND (table) with their resources. */
+    int (*branch_begin)(struct store *st, struct ctx *cx, const struct intent_row *row,
+                        const struct audit *au, int64_t *ret_id);
+    /* Ends of such an intent; E_NOTFOUND when it or the branch is gone. branch_drop also ends the
+     * drop of a branch: the row goes, its outcomes go with prune. branch_rename: E_EXISTS. A name that
+     * comes back is another branch. */
+    int (*branch_made)(struct store *st, struct ctx *cx, const struct store_branch_in *in,
+                       const struct head_row *head /* id 0: none */,
+                       const struct schema_set *schema);
+    int (*branch_drop)(struct store *st, struct ctx *cx, const struct store_branch_in *in);
+    int (*branch_rename)(struct store *st, struct ctx *cx, const struct store_branch_in *in,
+                         str to);
     int (*intents_open)(struct store *st, struct ctx *cx, struct intent_row **ret, size_t *ret_n);
 
     int (*audit_add)(struct store *st, struct ctx *cx, const struct audit *au);

@@ -19,7 +19,7 @@ void sm_intent_free(struct m_intent **in)
     }
 }
 
-static int intent_new(struct ctx *cx, const struct intent_row *row, struct m_intent **ret)
+int sm_intent_new(struct ctx *cx, const struct intent_row *row, struct m_intent **ret)
 {
     FREE_INTENT struct m_intent *in = mem_zalloc(sizeof(*in));
     if (!in)
@@ -43,7 +43,7 @@ int sm_intent_of_dir(struct ctx *cx, const struct intent_row *row, str dir, stru
         return ctx_nomem(cx);
     struct intent_row copy = *row;
     copy.args_json = buf_str(&b);
-    return intent_new(cx, &copy, ret);
+    return sm_intent_new(cx, &copy, ret);
 }
 
 int64_t sm_intent_link(struct store_mem *s, struct m_intent **in)
@@ -111,15 +111,61 @@ int sm_intents_open(struct store *st, struct ctx *cx, struct intent_row **ret, s
 
 /* --- branches --------------------------------------------------------------------------------- */
 
-static int branch_find(struct store_mem *s, struct ctx *cx, str table_id, str branch,
-                       struct m_branch **ret)
+int sm_branch_new(struct ctx *cx, str name, struct m_branch **ret)
+{
+    struct m_branch *b = mem_zalloc(sizeof(*b));
+    if (!b)
+        return ctx_nomem(cx);
+    b->name = str_heap(name);
+    if (!b->name) {
+        mem_free(b);
+        return ctx_nomem(cx);
+    }
+    b->schema_id = -1;
+    *ret = b;
+    return 0;
+}
+
+void sm_branch_free(struct m_branch **b)
+{
+    if (*b) {
+        mem_free((*b)->name);
+        mem_free((*b)->schema_json);
+        mem_free((*b)->texts);
+        mem_free((*b)->outcomes);
+        mem_free(*b);
+    }
+}
+
+struct m_branch **sm_branch_at(struct m_table *t, str name)
+{
+    struct m_branch **at = &t->branches;
+    while (*at && !str_eqz(name, (*at)->name))
+        at = &(*at)->next;
+    return *at ? at : NULL;
+}
+
+int sm_branch_find(struct store_mem *s, struct ctx *cx, str table_id, str branch,
+                   struct m_branch **ret)
 {
     struct m_table *t;
     TRY(sm_table_find(s, cx, table_id, &t));
-    if (!str_eqz(branch, "main"))
+    struct m_branch **at = sm_branch_at(t, branch);
+    if (!at)
         return ctx_fail(cx, E_NOTFOUND, RES_BRANCH, branch, "branch %.*s does not exist",
                         STR(branch));
-    *ret = &t->main;
+    *ret = *at;
+    return 0;
+}
+
+int sm_head_set(struct ctx *cx, struct m_branch *b, const struct head_row *in)
+{
+    struct head_row head = *in;
+    void *texts;
+    TRY(sm_own(cx, HEAD_TEXTS(&head), &texts));
+    mem_free(b->texts);
+    b->texts = texts;
+    b->head = head;
     return 0;
 }
 
@@ -140,13 +186,17 @@ int sm_branch_get(struct store *st, struct ctx *cx, str table_id, str branch,
 {
     LOCKED(st);
     struct m_branch *b;
-    TRY(branch_find(s, cx, table_id, branch, &b));
-    struct branch_row row = {
-        .table_id = table_id, .name = branch, .epoch = b->epoch, .head = b->head};
+    TRY(sm_branch_find(s, cx, table_id, branch, &b));
+    struct branch_row row = {.table_id = table_id,
+                             .name = branch,
+                             .epoch = b->epoch,
+                             .head = b->head,
+                             .schema_id = b->schema_id,
+                             .schema_json = str_of(b->schema_json)};
     struct m_intent *in = intent_of_branch(s, table_id, branch);
     if (in)
         row.open = in->row;
-    str *texts[] = {&row.table_id, &row.name, NULL};
+    str *texts[] = {&row.table_id, &row.name, &row.schema_json, NULL};
     TRY(sm_lend(cx, texts));
     TRY(sm_lend(cx, HEAD_TEXTS(&row.head)));
     TRY(sm_lend(cx, INTENT_TEXTS(&row.open)));
@@ -185,16 +235,11 @@ int sm_commit_record(struct store *st, struct ctx *cx, const struct store_commit
     LOCKED(st);
     struct m_branch *b;
     FREE struct m_audit *audit = NULL;
-    TRY(branch_find(s, cx, in->table_id, in->branch, &b));
+    TRY(sm_branch_find(s, cx, in->table_id, in->branch, &b));
     TRY(branch_expect(cx, b, in->branch, in->expect_epoch, in->expect_head_id));
     TRY(outcome_room(cx, b));
     TRY(sm_audit_new(cx, &in->audit, &audit));
-    struct head_row head = in->head;
-    void *texts;
-    TRY(sm_own(cx, HEAD_TEXTS(&head), &texts));
-    mem_free(b->texts);
-    b->texts = texts;
-    b->head = head;
+    TRY(sm_head_set(cx, b, &in->head));
     if (in->outcome)
         outcome_put(b, in->outcome);
     sm_audit_link(s, &audit);
@@ -215,7 +260,7 @@ int sm_outcome_find(struct store *st, struct ctx *cx, str table_id, str branch,
     LOCKED(st);
     struct m_branch *b;
     const struct outcome *found = NULL;
-    if (branch_find(s, cx, table_id, branch, &b) == 0)
+    if (sm_branch_find(s, cx, table_id, branch, &b) == 0)
         for (size_t i = 0; i < b->n; i++)
             if (memcmp(b->outcomes[i].key, key, OUTCOME_KEY_LEN) == 0)
                 found = &b->outcomes[i];
@@ -228,7 +273,7 @@ int sm_outcome_of(struct store *st, struct ctx *cx, str table_id, str branch, in
     LOCKED(st);
     struct m_branch *b;
     const struct outcome *found = NULL;
-    if (branch_find(s, cx, table_id, branch, &b) == 0)
+    if (sm_branch_find(s, cx, table_id, branch, &b) == 0)
         for (size_t i = 0; i < b->n; i++)
             if (b->outcomes[i].snapshot_id == snapshot_id)
                 found = &b->outcomes[i];
@@ -248,7 +293,7 @@ int sm_intent_begin(struct store *st, struct ctx *cx, const struct store_intent_
     ASSERT(!in->bump_epoch || row.branch.len);
     row.epoch = 0;
     if (row.branch.len) {
-        TRY(branch_find(s, cx, row.table_id, row.branch, &b));
+        TRY(sm_branch_find(s, cx, row.table_id, row.branch, &b));
         if (intent_of_branch(s, row.table_id, row.branch))
             return ctx_fail(cx, E_RACE, RES_BRANCH, row.branch,
                             "another operation on branch %.*s is not finished; try again later",
@@ -258,7 +303,7 @@ int sm_intent_begin(struct store *st, struct ctx *cx, const struct store_intent_
         row.epoch = b->epoch + in->bump_epoch;
     }
     TRY(sm_audit_new(cx, &in->audit, &audit));
-    TRY(intent_new(cx, &row, &intent));
+    TRY(sm_intent_new(cx, &row, &intent));
     if (b)
         b->epoch = row.epoch;
     *ret_id = sm_intent_link(s, &intent);
@@ -267,24 +312,52 @@ int sm_intent_begin(struct store *st, struct ctx *cx, const struct store_intent_
     return 0;
 }
 
-int sm_rollback_finish(struct store *st, struct ctx *cx, const struct store_rollback_in *in)
+int sm_intent_of(struct store_mem *s, struct ctx *cx, int64_t id, str table_id, str branch,
+                 struct m_intent ***ret)
+{
+    struct m_intent **at = sm_intent_find(s, id);
+    if (!at || !str_eq((*at)->row.table_id, table_id) || !str_eq((*at)->row.branch, branch))
+        return ctx_fail(cx, E_NOTFOUND, RES_BRANCH, branch,
+                        "the operation on branch %.*s is not open (any more)", STR(branch));
+    *ret = at;
+    return 0;
+}
+
+/* Everything that can fail comes before the first change. */
+static int history_schema(struct store_mem *s, struct ctx *cx, const struct store_history_in *in,
+                          struct m_branch *b)
+{
+    struct m_table *t;
+    struct m_altered altered;
+    if (!in->schema)
+        return 0;
+    TRY(sm_table_find(s, cx, in->table_id, &t));
+    char *json = str_heap(in->schema->json);
+    int rc = json ? sm_table_altered(cx, t, in->branch, in->schema, &altered) : ctx_nomem(cx);
+    if (rc < 0) {
+        mem_free(json);
+        return rc;
+    }
+    sm_table_altered_put(t, &altered);
+    mem_free(b->schema_json);
+    b->schema_json = json;
+    b->schema_id = in->schema->id;
+    return 0;
+}
+
+int sm_history_finish(struct store *st, struct ctx *cx, const struct store_history_in *in)
 {
     LOCKED(st);
     struct m_branch *b;
+    struct m_intent **at;
     FREE struct m_audit *audit = NULL;
-    TRY(branch_find(s, cx, in->table_id, in->branch, &b));
-    struct m_intent **at = sm_intent_find(s, in->intent_id);
-    if (!at || !str_eq((*at)->row.table_id, in->table_id) || !str_eq((*at)->row.branch, in->branch))
-        return ctx_fail(cx, E_NOTFOUND, RES_BRANCH, in->branch,
-                        "the rollback of branch %.*s is not open (any more)", STR(in->branch));
+    TRY(sm_branch_find(s, cx, in->table_id, in->branch, &b));
+    TRY(sm_intent_of(s, cx, in->intent_id, in->table_id, in->branch, &at));
     TRY(sm_audit_new(cx, &in->audit, &audit));
-    struct head_row head = in->head;
-    void *texts;
-    TRY(sm_own(cx, HEAD_TEXTS(&head), &texts));
-    mem_free(b->texts);
-    b->texts = texts;
-    b->head = head;
-    while (b->n && b->outcomes[b->n - 1].snapshot_id > head.id)
+    TRY(history_schema(s, cx, in, b));
+    if (in->head)
+        TRY(sm_head_set(cx, b, in->head));
+    while (b->n && b->outcomes[b->n - 1].snapshot_id > in->forget_above)
         b->n--;
     sm_intent_unlink(at);
     sm_audit_link(s, &audit);
@@ -318,7 +391,8 @@ int sm_prune(struct store *st, struct ctx *cx, const struct store_prune_in *in, 
     bool more = false;
     ASSERT(in->rows_max > 0 && in->outcomes_per_branch_max >= 0);
     for (struct m_table *t = s->tables; t; t = t->next)
-        prune_branch(&t->main, in, &left, &more);
+        for (struct m_branch *b = t->branches; b; b = b->next)
+            prune_branch(b, in, &left, &more);
     for (struct m_audit **at = &s->audits; *at;) {
         struct m_audit *au = *at;
         if (au->at_ms >= in->audit_before_ms || left == 0) {

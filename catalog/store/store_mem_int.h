@@ -2,7 +2,8 @@
  *
  *   store_mem.c         life, texts, audit, the first tenant
  *   store_mem_table.c   databases, tables, directories
- *   store_mem_branch.c  branches, outcomes, intents, prune */
+ *   store_mem_branch.c  branches, outcomes, intents, prune
+ *   store_mem_ref.c     branches made, dropped, renamed */
 #ifndef LATCH_CATALOG_STORE_STORE_MEM_INT_H
 #define LATCH_CATALOG_STORE_STORE_MEM_INT_H
 
@@ -18,8 +19,12 @@ struct m_db {
     void *texts;
     struct db_row row;
 };
-struct m_branch { /* always called main: nothing in store.h makes another */
+struct m_branch {
+    struct m_branch *next;
+    char *name;
     int64_t epoch;
+    int64_t schema_id; /* -1: none yet */
+    char *schema_json;
     void *texts; /* of head */
     struct head_row head;
     struct outcome *outcomes; /* by snapshot id */
@@ -28,9 +33,9 @@ struct m_branch { /* always called main: nothing in store.h makes another */
 struct m_table {
     struct m_table *next;
     void *texts;
-    struct table_row row; /* db_id and db_name are taken from `db` */
+    struct table_row row; /* db_id and db_name are taken from `db`, the schema from main */
     struct m_db *db;
-    struct m_branch main;
+    struct m_branch *branches; /* main is the last */
 };
 struct m_intent {
     struct m_intent *next;
@@ -67,8 +72,8 @@ struct store_mem {
 #define DB_TEXTS(r)                                                                                \
     ((str *[]){&(r)->id, &(r)->name, &(r)->dir, &(r)->options_json, STAMP_TEXTS(&(r)->stamp), NULL})
 #define TABLE_TEXTS(r)                                                                             \
-    ((str *[]){&(r)->id, &(r)->db_id, &(r)->db_name, &(r)->name, &(r)->dir, &(r)->schema_json,     \
-               &(r)->type, STAMP_TEXTS(&(r)->stamp), NULL})
+    ((str *[]){&(r)->id, &(r)->db_id, &(r)->db_name, &(r)->name, &(r)->dir, &(r)->external,        \
+               &(r)->schema_json, &(r)->type, STAMP_TEXTS(&(r)->stamp), NULL})
 #define HEAD_TEXTS(r)   ((str *[]){&(r)->uuid, &(r)->json, NULL})
 #define INTENT_TEXTS(r) ((str *[]){&(r)->table_id, &(r)->branch, &(r)->kind, &(r)->args_json, NULL})
 #define SETUP_TEXTS(s)                                                                             \
@@ -101,6 +106,16 @@ int sm_table_find(struct store_mem *s, struct ctx *cx, str id, struct m_table **
 void sm_table_unlink(struct store_mem *s, struct m_table *t); /* it is gone after this */
 void sm_dirs_free(struct map *dirs);
 
+/* What a change of a branch's schema changes in the table's own row, in two steps: the first may
+ * fail, the second takes its row over. */
+struct m_altered {
+    struct table_row row;
+    void *texts;
+};
+int sm_table_altered(struct ctx *cx, const struct m_table *t, str branch,
+                     const struct schema_set *to, struct m_altered *ret) WARN_UNUSED;
+void sm_table_altered_put(struct m_table *t, struct m_altered *a);
+
 /* --- store_mem_branch.c ----------------------------------------------------------------------- */
 
 void sm_intent_free(struct m_intent **in);
@@ -110,6 +125,16 @@ int sm_intent_of_dir(struct ctx *cx, const struct intent_row *row, str dir,
 int64_t sm_intent_link(struct store_mem *s, struct m_intent **in);
 void sm_intent_unlink(struct m_intent **at);
 struct m_intent **sm_intent_find(struct store_mem *s, int64_t id); /* NULL: none */
+int sm_intent_new(struct ctx *cx, const struct intent_row *row, struct m_intent **ret) WARN_UNUSED;
+int sm_branch_new(struct ctx *cx, str name, struct m_branch **ret) WARN_UNUSED;
+void sm_branch_free(struct m_branch **b);
+struct m_branch **sm_branch_at(struct m_table *t, str name); /* NULL: none */
+int sm_branch_find(struct store_mem *s, struct ctx *cx, str table_id, str branch,
+                   struct m_branch **ret) WARN_UNUSED;
+/* The open intent `id` of this branch. E_NOTFOUND */
+int sm_intent_of(struct store_mem *s, struct ctx *cx, int64_t id, str table_id, str branch,
+                 struct m_intent ***ret) WARN_UNUSED;
+int sm_head_set(struct ctx *cx, struct m_branch *b, const struct head_row *head) WARN_UNUSED;
 
 /* --- the operations, for the table in store_mem.c --------------------------------------------- */
 
@@ -135,13 +160,12 @@ int sm_table_get(struct store *st, struct ctx *cx, int64_t warehouse_id, str db_
 int sm_table_by_id(struct store *st, struct ctx *cx, int64_t warehouse_id, str id,
                    struct table_row *ret);
 int sm_table_create(struct store *st, struct ctx *cx, const struct table_row *in, int64_t intent_id,
-                    const struct audit *au);
+                    const struct head_row *head, const struct audit *au);
 int sm_table_rename(struct store *st, struct ctx *cx, const struct table_named *named,
                     int64_t warehouse_id, str to_db, str to_name, int64_t now_ms, str by,
                     const struct audit *au);
-int sm_table_alter(struct store *st, struct ctx *cx, str id, int64_t expect_schema_id,
-                   int64_t schema_id, str schema_json, str type, int64_t now_ms, str by,
-                   const struct audit *au);
+int sm_table_alter(struct store *st, struct ctx *cx, str id, str branch, int64_t expect_schema_id,
+                   const struct schema_set *to, const struct audit *au);
 int sm_table_claim(struct store *st, struct ctx *cx, int64_t warehouse_id, str base, int64_t now_ms,
                    str *ret_dir, int64_t *ret_intent);
 int sm_table_drop(struct store *st, struct ctx *cx, const struct table_named *named, int64_t now_ms,
@@ -157,7 +181,13 @@ int sm_outcome_of(struct store *st, struct ctx *cx, str table_id, str branch, in
                   struct outcome *ret);
 int sm_intent_begin(struct store *st, struct ctx *cx, const struct store_intent_in *in,
                     int64_t *ret_id, int64_t *ret_epoch);
-int sm_rollback_finish(struct store *st, struct ctx *cx, const struct store_rollback_in *in);
+int sm_history_finish(struct store *st, struct ctx *cx, const struct store_history_in *in);
+int sm_branch_begin(struct store *st, struct ctx *cx, const struct intent_row *row,
+                    const struct audit *au, int64_t *ret_id);
+int sm_branch_made(struct store *st, struct ctx *cx, const struct store_branch_in *in,
+                   const struct head_row *head, const struct schema_set *schema);
+int sm_branch_drop(struct store *st, struct ctx *cx, const struct store_branch_in *in);
+int sm_branch_rename(struct store *st, struct ctx *cx, const struct store_branch_in *in, str to);
 int sm_prune(struct store *st, struct ctx *cx, const struct store_prune_in *in, bool *ret_more);
 
 #endif

@@ -195,17 +195,27 @@ static int table_in(struct store_mem *s, struct ctx *cx, int64_t warehouse_id, s
 
 static void table_free(struct m_table **t)
 {
-    if (*t) {
-        mem_free((*t)->texts);
-        mem_free((*t)->main.texts);
-        mem_free((*t)->main.outcomes);
-        mem_free(*t);
+    if (!*t)
+        return;
+    while ((*t)->branches) {
+        struct m_branch *b = (*t)->branches;
+        (*t)->branches = b->next;
+        sm_branch_free(&b);
     }
+    mem_free((*t)->texts);
+    mem_free(*t);
 }
 
-static int table_give(struct ctx *cx, const struct m_table *t, struct table_row *ret)
+static struct m_branch *main_of(struct m_table *t)
+{
+    return *sm_branch_at(t, STR_LIT("main"));
+}
+
+static int table_give(struct ctx *cx, struct m_table *t, struct table_row *ret)
 {
     struct table_row row = t->row;
+    row.schema_id = main_of(t)->schema_id;
+    row.schema_json = str_of(main_of(t)->schema_json);
     row.db_id = t->db->row.id;
     row.db_name = t->db->row.name;
     row.warehouse_id = t->db->row.warehouse_id;
@@ -244,8 +254,74 @@ int sm_table_by_id(struct store *st, struct ctx *cx, int64_t warehouse_id, str i
     return table_give(cx, t, ret);
 }
 
+static int dir_key(struct ctx *cx, struct buf *b, int64_t warehouse_id, str base, int64_t n)
+{
+    buf_clear(b);
+    buf_add_i64(b, warehouse_id);
+    buf_addc(b, '/');
+    buf_adds(b, base);
+    if (n) {
+        buf_addc(b, '-');
+        buf_add_i64(b, n);
+    }
+    return buf_fail(b) ? ctx_nomem(cx) : 0;
+}
+
+static int dir_use(struct store_mem *s, struct ctx *cx, int64_t warehouse_id, str dir)
+{
+    CLEANUP(buf_done) struct buf key = {0};
+    TRY(dir_key(cx, &key, warehouse_id, dir, 0));
+    FREE struct m_dir *d = mem_zalloc(sizeof(*d) + key.len);
+    if (!d)
+        return ctx_nomem(cx);
+    d->next = 2;
+    d->len = key.len;
+    memcpy(d->key, key.p, key.len);
+    if (map_put(&s->dirs, str_n(d->key, d->len), d) < 0)
+        return ctx_nomem(cx);
+    d = NULL;
+    return 0;
+}
+
+static bool within(str outer, str inner)
+{
+    return str_starts(inner, outer) && (inner.len == outer.len || inner.p[outer.len] == '/');
+}
+
+static bool dir_used(struct store_mem *s, struct ctx *cx, int64_t warehouse_id, str dir)
+{
+    CLEANUP(buf_done) struct buf key = {0};
+    return dir_key(cx, &key, warehouse_id, dir, 0) == 0 && map_get(&s->dirs, buf_str(&key));
+}
+
+/* Is the directory of an external table its own? */
+static int place_free(struct store_mem *s, struct ctx *cx, const struct table_row *in)
+{
+    bool taken = in->external.len && in->dir.len && dir_used(s, cx, in->warehouse_id, in->dir);
+    for (struct m_table *t = s->tables; in->external.len && t; t = t->next)
+        taken |= t->row.external.len &&
+                 (within(t->row.external, in->external) || within(in->external, t->row.external));
+    if (!taken)
+        return 0;
+    return ctx_fail(cx, E_CONFLICT, RES_TABLE, in->name,
+                    "%.*s is, holds or lies in the directory of another table; two tables cannot "
+                    "share files, choose another path or drop the other table first",
+                    STR(in->external));
+}
+
+static int main_make(struct ctx *cx, struct m_table *t, const struct table_row *in,
+                     const struct head_row *head)
+{
+    TRY(sm_branch_new(cx, STR_LIT("main"), &t->branches));
+    t->branches->schema_id = in->schema_id;
+    t->branches->schema_json = str_heap(in->schema_json);
+    if (!t->branches->schema_json)
+        return ctx_nomem(cx);
+    return head ? sm_head_set(cx, t->branches, head) : 0;
+}
+
 int sm_table_create(struct store *st, struct ctx *cx, const struct table_row *in, int64_t intent_id,
-                    const struct audit *au)
+                    const struct head_row *head, const struct audit *au)
 {
     LOCKED(st);
     struct m_db *db;
@@ -259,13 +335,17 @@ int sm_table_create(struct store *st, struct ctx *cx, const struct table_row *in
                         "the directory claimed for table %.*s was given up meanwhile; create "
                         "the table again",
                         STR(in->name));
+    TRY(place_free(s, cx, in));
     CLEANUP(table_free) struct m_table *t = mem_zalloc(sizeof(*t));
     if (!t)
         return ctx_nomem(cx);
     t->row = *in;
     t->db = db;
     TRY(sm_own(cx, TABLE_TEXTS(&t->row), &t->texts));
+    TRY(main_make(cx, t, in, head));
     TRY(sm_audit_new(cx, au, &audit));
+    if (in->external.len && in->dir.len)
+        TRY(dir_use(s, cx, in->warehouse_id, in->dir));
     if (claim)
         sm_intent_unlink(claim);
     t->next = s->tables;
@@ -318,44 +398,56 @@ int sm_table_rename(struct store *st, struct ctx *cx, const struct table_named *
     return 0;
 }
 
-int sm_table_alter(struct store *st, struct ctx *cx, str id, int64_t expect_schema_id,
-                   int64_t schema_id, str schema_json, str type, int64_t now_ms, str by,
-                   const struct audit *au)
+int sm_table_altered(struct ctx *cx, const struct m_table *t, str branch,
+                     const struct schema_set *to, struct m_altered *ret)
+{
+    struct table_row row = t->row;
+    if (str_eqz(branch, "main"))
+        row.type = to->type;
+    row.stamp.updated_ms = to->now_ms;
+    row.stamp.updated_by = to->by;
+    TRY(sm_own(cx, TABLE_TEXTS(&row), &ret->texts));
+    ret->row = row;
+    return 0;
+}
+
+void sm_table_altered_put(struct m_table *t, struct m_altered *a)
+{
+    mem_free(t->texts);
+    t->texts = a->texts;
+    t->row = a->row;
+}
+
+int sm_table_alter(struct store *st, struct ctx *cx, str id, str branch, int64_t expect_schema_id,
+                   const struct schema_set *to, const struct audit *au)
 {
     LOCKED(st);
     struct m_table *t;
+    struct m_branch *b;
+    struct m_altered altered;
     FREE struct m_audit *audit = NULL;
     TRY(sm_table_find(s, cx, id, &t));
-    if (t->row.schema_id != expect_schema_id)
+    TRY(sm_branch_find(s, cx, id, branch, &b));
+    if (b->schema_id != expect_schema_id)
         return ctx_fail(cx, E_RACE, RES_TABLE, id,
                         "the table's schema is %lld by now, not %lld; read it again",
-                        (long long)t->row.schema_id, (long long)expect_schema_id);
+                        (long long)b->schema_id, (long long)expect_schema_id);
     TRY(sm_audit_new(cx, au, &audit));
-    struct table_row row = t->row;
-    row.schema_id = schema_id;
-    row.schema_json = schema_json;
-    row.type = type;
-    row.stamp.updated_ms = now_ms;
-    row.stamp.updated_by = by;
-    TRY(table_replace(cx, t, &row));
+    char *json = str_heap(to->json);
+    int rc = json ? sm_table_altered(cx, t, branch, to, &altered) : ctx_nomem(cx);
+    if (rc < 0) {
+        mem_free(json);
+        return rc;
+    }
+    sm_table_altered_put(t, &altered);
+    mem_free(b->schema_json);
+    b->schema_json = json;
+    b->schema_id = to->id;
     sm_audit_link(s, &audit);
     return 0;
 }
 
 /* --- directories ------------------------------------------------------------------------------ */
-
-static int dir_key(struct ctx *cx, struct buf *b, int64_t warehouse_id, str base, int64_t n)
-{
-    buf_clear(b);
-    buf_add_i64(b, warehouse_id);
-    buf_addc(b, '/');
-    buf_adds(b, base);
-    if (n) {
-        buf_addc(b, '-');
-        buf_add_i64(b, n);
-    }
-    return buf_fail(b) ? ctx_nomem(cx) : 0;
-}
 
 /* Leaves in `key` the first name that is free; *ret_n is its number, 0 for base itself. */
 static int dir_search(struct store_mem *s, struct ctx *cx, int64_t warehouse_id, str base,
@@ -389,15 +481,9 @@ int sm_table_claim(struct store *st, struct ctx *cx, int64_t warehouse_id, str b
     FREE_INTENT struct m_intent *intent = NULL;
     TRY(sm_intent_of_dir(cx, &row, dir, &intent));
     str given = str_dup(&cx->arena, dir);
-    FREE struct m_dir *d = mem_zalloc(sizeof(*d) + key.len);
-    if (!given.p || !d)
+    if (!given.p)
         return ctx_nomem(cx);
-    d->next = 2;
-    d->len = key.len;
-    memcpy(d->key, key.p, key.len);
-    if (map_put(&s->dirs, str_n(d->key, d->len), d) < 0)
-        return ctx_nomem(cx);
-    d = NULL;
+    TRY(dir_use(s, cx, warehouse_id, dir));
     if (of_base)
         of_base->next = n + 1;
     *ret_intent = sm_intent_link(s, &intent);
@@ -451,10 +537,13 @@ int sm_table_drop(struct store *st, struct ctx *cx, const struct table_named *na
     TRY(sm_table_find(s, cx, named->id, &t));
     TRY(still_named(cx, t, named));
     TRY(sm_audit_new(cx, au, &audit));
-    TRY(purge_new(cx, t, now_ms, &purge));
-    struct intent_row row = purge->row;
-    TRY(sm_lend(cx, INTENT_TEXTS(&row)));
-    row.id = sm_intent_link(s, &purge);
+    struct intent_row row = {0};
+    if (!t->row.external.len) {
+        TRY(purge_new(cx, t, now_ms, &purge));
+        row = purge->row;
+        TRY(sm_lend(cx, INTENT_TEXTS(&row)));
+        row.id = sm_intent_link(s, &purge);
+    }
     sm_table_unlink(s, t);
     sm_audit_link(s, &audit);
     *ret = row;
@@ -469,7 +558,7 @@ static int by_name(const void *a, const void *b)
 
 /* What a drop of a database needs, made before anything is changed. */
 struct db_drop {
-    size_t n;
+    size_t n, n_purges;
     struct m_table **tables;
     struct m_intent **purges; /* owned until they are linked */
     struct intent_row *rows;
@@ -477,7 +566,7 @@ struct db_drop {
 
 static void drop_done(struct db_drop *d)
 {
-    for (size_t i = 0; d->purges && i < d->n; i++)
+    for (size_t i = 0; d->purges && i < d->n_purges; i++)
         sm_intent_free(&d->purges[i]);
 }
 
@@ -498,9 +587,12 @@ static int drop_prepare(struct store_mem *s, struct ctx *cx, const struct m_db *
     if (n)
         qsort(d->tables, n, sizeof(struct m_table *), by_name);
     for (size_t i = 0; i < n; i++) {
-        TRY(purge_new(cx, d->tables[i], now_ms, &d->purges[i]));
-        d->rows[i] = d->purges[i]->row;
-        TRY(sm_lend(cx, INTENT_TEXTS(&d->rows[i])));
+        if (d->tables[i]->row.external.len)
+            continue;
+        TRY(purge_new(cx, d->tables[i], now_ms, &d->purges[d->n_purges]));
+        struct intent_row *row = &d->rows[d->n_purges];
+        *row = d->purges[d->n_purges++]->row;
+        TRY(sm_lend(cx, INTENT_TEXTS(row)));
     }
     return 0;
 }
@@ -515,10 +607,10 @@ int sm_db_drop(struct store *st, struct ctx *cx, str db_id, int64_t now_ms, cons
     TRY(db_by_id(s, cx, db_id, &db));
     TRY(sm_audit_new(cx, au, &audit));
     TRY(drop_prepare(s, cx, db, now_ms, &d));
-    for (size_t i = 0; i < d.n; i++) {
+    for (size_t i = 0; i < d.n_purges; i++)
         d.rows[i].id = sm_intent_link(s, &d.purges[i]);
+    for (size_t i = 0; i < d.n; i++)
         sm_table_unlink(s, d.tables[i]);
-    }
     struct m_db **at = &s->dbs;
     while (*at != db)
         at = &(*at)->next;
@@ -526,6 +618,6 @@ int sm_db_drop(struct store *st, struct ctx *cx, str db_id, int64_t now_ms, cons
     sm_db_free(&db);
     sm_audit_link(s, &audit);
     *ret = d.rows;
-    *ret_n = d.n;
+    *ret_n = d.n_purges;
     return 0;
 }

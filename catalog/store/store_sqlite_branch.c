@@ -59,12 +59,14 @@ int sq_branch_expect(struct ctx *cx, const struct branch_at *at, str branch, int
 /* --- reading one ------------------------------------------------------------------------------ */
 
 static const char SQL_GET[] =
-    "SELECT b.epoch, b.head_id, b.head_uuid, b.head_json, b.head_recorded_ms, b.head_file_ino,"
+    "SELECT b.epoch, coalesce(s.schema_id, -1), coalesce(s.schema_json, ''), b.head_id,"
+    " b.head_uuid, b.head_json, b.head_recorded_ms, b.head_file_ino,"
     " b.head_file_size, b.head_file_ctime_ns, b.total_bytes, b.total_files, b.last_file_ms,"
     " coalesce(i.id, 0), coalesce(i.kind, ''), coalesce(i.table_id, ''), coalesce(i.branch, ''),"
     " coalesce(i.warehouse_id, 0), coalesce(i.epoch, 0), coalesce(i.created_ms, 0),"
     " coalesce(i.args_json, '')"
     " FROM tables t JOIN branches b ON b.table_rid = t.rid AND b.name = ?2"
+    " LEFT JOIN schemas s ON s.branch_rid = b.rid"
     " LEFT JOIN intents i ON i.table_id = t.id AND i.branch = b.name AND i.branch <> ''"
     " WHERE t.id = ?1";
 
@@ -81,6 +83,8 @@ static int branch_cols(struct ctx *cx, sqlite3_stmt *st, struct branch_row *ret)
 {
     struct cols c = sq_cols(cx, st);
     ret->epoch = sq_col_i64(&c);
+    ret->schema_id = sq_col_i64(&c);
+    ret->schema_json = sq_col_str(&c);
     ret->head.id = sq_col_i64(&c);
     ret->head.uuid = sq_col_str(&c);
     ret->head.json = sq_col_str(&c);
@@ -112,6 +116,27 @@ int sq_branch_get(struct store *st, struct ctx *cx, str table_id, str branch,
         return ctx_nomem(cx);
     *ret = r;
     return 0;
+}
+
+/* --- writing one, inside a transaction --------------------------------------------------------- */
+
+static const char SQL_ADD[] =
+    "INSERT INTO branches (table_rid, name, epoch, head_id, head_recorded_ms, head_file_ino,"
+    " head_file_size, head_file_ctime_ns, total_bytes, total_files, last_file_ms, head_uuid,"
+    " head_json) VALUES (?1, ?2, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '')";
+static const char SQL_SET_SCHEMA[] =
+    "INSERT OR REPLACE INTO schemas (branch_rid, schema_id, schema_json) VALUES (?1, ?2, ?3)";
+
+int sq_branch_add(struct conn *c, struct ctx *cx, int64_t table_rid, str name, int64_t *ret_rid)
+{
+    TRY(SQL_RUN(cx, c, SQL_ADD, NULL, AI(table_rid), AT(name)));
+    *ret_rid = sqlite3_last_insert_rowid(c->db);
+    return 0;
+}
+
+int sq_branch_set_schema(struct conn *c, struct ctx *cx, int64_t rid, const struct schema_set *s)
+{
+    return SQL_RUN(cx, c, SQL_SET_SCHEMA, NULL, AI(rid), AI(s->id), AT(s->json));
 }
 
 /* --- the record of a commit ------------------------------------------------------------------- */

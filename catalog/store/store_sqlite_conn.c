@@ -128,7 +128,7 @@ void sq_conn_close(struct conn *c)
 
 static int stmt_cached(struct ctx *cx, struct conn *c, const char *sql, sqlite3_stmt **ret)
 {
-    size_t at = (size_t)(((uintptr_t)sql * UINT64_C(0x9E3779B97F4A7C15)) >> 57) % CONN_STMTS;
+    size_t at = (size_t)(((uintptr_t)sql * UINT64_C(0x9E3779B97F4A7C15)) >> 56) % CONN_STMTS;
     size_t tried = 0;
     while (c->stmts[at].sql && c->stmts[at].sql != sql) {
         at = (at + 1) % CONN_STMTS;

@@ -203,13 +203,17 @@ static const char SQL_LAST_INTENT[] = "SELECT coalesce(max(id), 0) FROM intents"
 static const char SQL_PURGE_ALL[] =
     "INSERT INTO intents (kind, table_id, branch, warehouse_id, epoch, created_ms, args_json)"
     " SELECT 'purge', t.id, '', d.warehouse_id, 0, ?2, json_object('dir', t.dir)"
-    " FROM databases d JOIN tables t ON t.db_rid = d.rid WHERE d.rid = ?1 ORDER BY t.name";
+    " FROM databases d JOIN tables t ON t.db_rid = d.rid WHERE d.rid = ?1 AND t.external = ''"
+    " ORDER BY t.name";
 static const char SQL_PURGES[] = "SELECT " INTENT_COLS " FROM intents WHERE id > ?1 ORDER BY id";
 static const char SQL_DROP_INTENTS[] = "DELETE FROM intents WHERE branch <> ''"
                                        " AND table_id IN (SELECT id FROM tables WHERE db_rid = ?1)";
 static const char SQL_GONE[] = "INSERT INTO gone_branches (rid) SELECT b.rid FROM tables t"
                                " JOIN branches b ON b.table_rid = t.rid WHERE t.db_rid = ?1"
                                " AND EXISTS (SELECT 1 FROM outcomes o WHERE o.branch_rid = b.rid)";
+static const char SQL_DROP_SCHEMAS[] =
+    "DELETE FROM schemas WHERE branch_rid IN (SELECT b.rid FROM tables t"
+    " JOIN branches b ON b.table_rid = t.rid WHERE t.db_rid = ?1)";
 static const char SQL_DROP_BRANCHES[] =
     "DELETE FROM branches WHERE table_rid IN (SELECT rid FROM tables WHERE db_rid = ?1)";
 static const char SQL_DROP_TABLES[] = "DELETE FROM tables WHERE db_rid = ?1";
@@ -236,6 +240,7 @@ static int tx_drop(struct conn *c, struct ctx *cx, void *p)
     TRY(purge_tables(c, cx, rid, io));
     TRY(SQL_RUN(cx, c, SQL_DROP_INTENTS, NULL, AI(rid)));
     TRY(SQL_RUN(cx, c, SQL_GONE, NULL, AI(rid)));
+    TRY(SQL_RUN(cx, c, SQL_DROP_SCHEMAS, NULL, AI(rid)));
     TRY(SQL_RUN(cx, c, SQL_DROP_BRANCHES, NULL, AI(rid)));
     TRY(SQL_RUN(cx, c, SQL_DROP_TABLES, NULL, AI(rid)));
     TRY(SQL_RUN(cx, c, SQL_DROP, NULL, AI(rid)));

@@ -6,7 +6,7 @@
  *   store_sqlite_write.c    the writer thread: group commit
  *   store_sqlite_wal.c      the checkpoint thread: folds the WAL into the database
  *   store_sqlite_migrate.c  versions of the schema
- *   store_sqlite_{admin,db,table,branch,intent,prune}.c   the operations
+ *   store_sqlite_{admin,db,table,branch,ref,intent,prune}.c   the operations
  *
  * An operation that reads runs on the caller's thread with its read-only connection. One that
  * changes is a function of type tx_fn that the writer thread runs inside its transaction while the
@@ -29,7 +29,7 @@
 
 /* --- a connection (store_sqlite_conn.c) ------------------------------------------------------- */
 
-#define CONN_STMTS 128 /* a power of two, above the number of statements there are */
+#define CONN_STMTS 256 /* a power of two, above the number of statements there are */
 
 enum conn_kind { CONN_READER, CONN_WRITER, CONN_CHECKPOINT };
 struct conn {
@@ -193,6 +193,16 @@ int sq_branch_expect(struct ctx *cx, const struct branch_at *at, str branch, int
                      int64_t head_id) WARN_UNUSED; /* E_RACE */
 int sq_branch_set_head(struct conn *c, struct ctx *cx, int64_t rid,
                        const struct head_row *h) WARN_UNUSED;
+int sq_branch_set_schema(struct conn *c, struct ctx *cx, int64_t rid,
+                         const struct schema_set *s) WARN_UNUSED; /* its id and text */
+int sq_branch_add(struct conn *c, struct ctx *cx, int64_t table_rid, str name,
+                  int64_t *ret_rid) WARN_UNUSED; /* without head and schema */
+/* Takes the open intent `id` of the branch away. E_NOTFOUND: there is none, or no branch. */
+int sq_intent_end(struct conn *c, struct ctx *cx, int64_t id, str table_id, str branch,
+                  struct branch_at *ret) WARN_UNUSED;
+/* What a change of a branch's schema changes in the table's own row. */
+int sq_table_altered(struct conn *c, struct ctx *cx, str id, str branch,
+                     const struct schema_set *to) WARN_UNUSED;
 
 /* Where a listing starts and ends in the order of names, see store_sqlite_db.c. */
 struct name_range {
@@ -223,7 +233,7 @@ int sq_db_drop(struct store *st, struct ctx *cx, str db_id, int64_t now_ms, cons
 int sq_table_claim(struct store *st, struct ctx *cx, int64_t warehouse_id, str base, int64_t now_ms,
                    str *ret_dir, int64_t *ret_intent);
 int sq_table_create(struct store *st, struct ctx *cx, const struct table_row *in, int64_t intent_id,
-                    const struct audit *au);
+                    const struct head_row *head, const struct audit *au);
 int sq_table_get(struct store *st, struct ctx *cx, int64_t warehouse_id, str db, str name,
                  struct table_row *ret);
 int sq_table_by_id(struct store *st, struct ctx *cx, int64_t warehouse_id, str id,
@@ -233,9 +243,8 @@ int sq_table_list(struct store *st, struct ctx *cx, str db_id, const struct stor
 int sq_table_rename(struct store *st, struct ctx *cx, const struct table_named *t,
                     int64_t warehouse_id, str to_db, str to_name, int64_t now_ms, str by,
                     const struct audit *au);
-int sq_table_alter(struct store *st, struct ctx *cx, str id, int64_t expect_schema_id,
-                   int64_t schema_id, str schema_json, str type, int64_t now_ms, str by,
-                   const struct audit *au);
+int sq_table_alter(struct store *st, struct ctx *cx, str id, str branch, int64_t expect_schema_id,
+                   const struct schema_set *to, const struct audit *au);
 int sq_table_drop(struct store *st, struct ctx *cx, const struct table_named *t, int64_t now_ms,
                   const struct audit *au, struct intent_row *ret);
 int sq_branch_get(struct store *st, struct ctx *cx, str table_id, str branch,
@@ -248,7 +257,13 @@ int sq_outcome_of(struct store *st, struct ctx *cx, str table_id, str branch, in
 int sq_intent_begin(struct store *st, struct ctx *cx, const struct store_intent_in *in,
                     int64_t *ret_id, int64_t *ret_epoch);
 int sq_intent_finish(struct store *st, struct ctx *cx, int64_t id);
-int sq_rollback_finish(struct store *st, struct ctx *cx, const struct store_rollback_in *in);
+int sq_history_finish(struct store *st, struct ctx *cx, const struct store_history_in *in);
+int sq_branch_begin(struct store *st, struct ctx *cx, const struct intent_row *row,
+                    const struct audit *au, int64_t *ret_id);
+int sq_branch_made(struct store *st, struct ctx *cx, const struct store_branch_in *in,
+                   const struct head_row *head, const struct schema_set *schema);
+int sq_branch_drop(struct store *st, struct ctx *cx, const struct store_branch_in *in);
+int sq_branch_rename(struct store *st, struct ctx *cx, const struct store_branch_in *in, str to);
 int sq_intents_open(struct store *st, struct ctx *cx, struct intent_row **ret, size_t *ret_n);
 
 #endif

@@ -145,23 +145,34 @@ static const char SQL_FINISH_OF[] =
     "DELETE FROM intents WHERE id = ?1 AND table_id = ?2 AND branch = ?3";
 static const char SQL_FORGET[] = "DELETE FROM outcomes WHERE branch_rid = ?1 AND snapshot_id > ?2";
 
-static int tx_rollback(struct conn *c, struct ctx *cx, void *p)
+int sq_intent_end(struct conn *c, struct ctx *cx, int64_t id, str table_id, str branch,
+                  struct branch_at *ret)
 {
-    const struct store_rollback_in *in = p;
-    struct branch_at at;
     int64_t there = 0;
-    TRY(sq_branch_find(c, cx, in->table_id, in->branch, &at));
-    TRY(SQL_RUN(cx, c, SQL_FINISH_OF, &there, AI(in->intent_id), AT(in->table_id), AT(in->branch)));
-    if (!there)
-        return ctx_fail(cx, E_NOTFOUND, RES_BRANCH, in->branch,
-                        "the rollback of branch %.*s is not open (any more)", STR(in->branch));
-    TRY(SQL_RUN(cx, c, SQL_FORGET, NULL, AI(at.rid), AI(in->head.id)));
-    TRY(sq_branch_set_head(c, cx, at.rid, &in->head));
+    TRY(sq_branch_find(c, cx, table_id, branch, ret));
+    TRY(SQL_RUN(cx, c, SQL_FINISH_OF, &there, AI(id), AT(table_id), AT(branch)));
+    return there ? 0
+                 : ctx_fail(cx, E_NOTFOUND, RES_BRANCH, branch,
+                            "the operation on branch %.*s is not open (any more)", STR(branch));
+}
+
+static int tx_history(struct conn *c, struct ctx *cx, void *p)
+{
+    const struct store_history_in *in = p;
+    struct branch_at at;
+    TRY(sq_intent_end(c, cx, in->intent_id, in->table_id, in->branch, &at));
+    TRY(SQL_RUN(cx, c, SQL_FORGET, NULL, AI(at.rid), AI(in->forget_above)));
+    if (in->head)
+        TRY(sq_branch_set_head(c, cx, at.rid, in->head));
+    if (in->schema) {
+        TRY(sq_branch_set_schema(c, cx, at.rid, in->schema));
+        TRY(sq_table_altered(c, cx, in->table_id, in->branch, in->schema));
+    }
     return sq_audit_write(c, cx, &in->audit);
 }
 
-int sq_rollback_finish(struct store *st, struct ctx *cx, const struct store_rollback_in *in)
+int sq_history_finish(struct store *st, struct ctx *cx, const struct store_history_in *in)
 {
-    struct store_rollback_in copy = *in;
-    return sq_write(sqlite_of(st), cx, tx_rollback, &copy);
+    struct store_history_in copy = *in;
+    return sq_write(sqlite_of(st), cx, tx_history, &copy);
 }

@@ -17,10 +17,12 @@
 
 #include "proto/base/buf.h"
 
-extern const char store_migration_0001[]; /* migrations.S */
+/* migrations.S */
+extern const char store_migration_0001[], store_migration_0002[];
 
 const struct migration sq_migrations[] = {
     {1, store_migration_0001},
+    {2, store_migration_0002},
 };
 const size_t sq_migrations_n = sizeof(sq_migrations) / sizeof(sq_migrations[0]);
 

@@ -86,19 +86,15 @@ int sq_table_claim(struct store *st, struct ctx *cx, int64_t warehouse_id, str b
 struct create_io {
     const struct table_row *in;
     int64_t intent;
+    const struct head_row *head;
     const struct audit *au;
 };
 
 static const char SQL_DB[] = "SELECT rid FROM databases WHERE id = ?1";
 static const char SQL_NAMED[] = "SELECT rid FROM tables WHERE db_rid = ?1 AND name = ?2";
 static const char SQL_ADD[] =
-    "INSERT INTO tables (db_rid, id, name, dir, type, schema_id, owner, created_by, updated_by,"
-    " created_ms, updated_ms, schema_json)"
-    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
-static const char SQL_ADD_BRANCH[] =
-    "INSERT INTO branches (table_rid, name, epoch, head_id, head_recorded_ms, head_file_ino,"
-    " head_file_size, head_file_ctime_ns, total_bytes, total_files, last_file_ms, head_uuid,"
-    " head_json) VALUES (?1, 'main', 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '')";
+    "INSERT INTO tables (db_rid, id, name, dir, external, type, owner, created_by, updated_by,"
+    " created_ms, updated_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
 static const char SQL_FINISH[] = "DELETE FROM intents WHERE id = ?1";
 
 static int db_gone(struct ctx *cx, str name)
@@ -129,6 +125,48 @@ static int claim_used(struct conn *c, struct ctx *cx, const struct create_io *io
                               STR(io->in->name));
 }
 
+/* A table that lies in, around or at ?1. */
+static const char SQL_NEAR[] = "SELECT 1 FROM tables WHERE external <> '' AND (external = ?1"
+                               " OR substr(?1, 1, length(external) + 1) = external || '/'"
+                               " OR substr(external, 1, length(?1) + 1) = ?1 || '/') LIMIT 1";
+static const char SQL_USED[] = "SELECT 1 FROM used_dirs WHERE warehouse_id = ?1 AND dir = ?2";
+
+static int lies_there(struct ctx *cx, const struct table_row *in)
+{
+    return ctx_fail(cx, E_CONFLICT, RES_TABLE, in->name,
+                    "%.*s is, holds or lies in the directory of another table; two tables cannot "
+                    "share files, choose another path or drop the other table first",
+                    STR(in->external));
+}
+
+/* Is the directory of an external table its own? */
+static int place_free(struct conn *c, struct ctx *cx, const struct table_row *in)
+{
+    int64_t one;
+    if (!in->external.len)
+        return 0;
+    int there = SQL_I64(cx, c, SQL_NEAR, &one, AT(in->external));
+    TRY(there);
+    if (!there && in->dir.len) {
+        there = SQL_I64(cx, c, SQL_USED, &one, AI(in->warehouse_id), AT(in->dir));
+        TRY(there);
+        if (!there)
+            TRY(SQL_RUN(cx, c, SQL_USE, NULL, AI(in->warehouse_id), AT(in->dir)));
+    }
+    return there ? lies_there(cx, in) : 0;
+}
+
+static int main_make(struct conn *c, struct ctx *cx, const struct create_io *io)
+{
+    static const struct head_row none;
+    const struct table_row *in = io->in;
+    struct schema_set schema = {.id = in->schema_id, .json = in->schema_json};
+    int64_t branch;
+    TRY(sq_branch_add(c, cx, sqlite3_last_insert_rowid(c->db), STR_LIT("main"), &branch));
+    TRY(sq_branch_set_head(c, cx, branch, io->head ? io->head : &none));
+    return sq_branch_set_schema(c, cx, branch, &schema);
+}
+
 static int tx_create(struct conn *c, struct ctx *cx, void *p)
 {
     const struct create_io *io = p;
@@ -140,33 +178,36 @@ static int tx_create(struct conn *c, struct ctx *cx, void *p)
         return db_gone(cx, in->db_name);
     TRY(name_free(c, cx, db, in->name));
     TRY(claim_used(c, cx, io));
-    TRY(SQL_RUN(cx, c, SQL_ADD, NULL, AI(db), AT(in->id), AT(in->name), AT(in->dir), AT(in->type),
-                AI(in->schema_id), AT(in->stamp.owner), AT(in->stamp.created_by),
-                AT(in->stamp.updated_by), AI(in->stamp.created_ms), AI(in->stamp.updated_ms),
-                AT(in->schema_json)));
-    TRY(SQL_RUN(cx, c, SQL_ADD_BRANCH, NULL, AI(sqlite3_last_insert_rowid(c->db))));
+    TRY(place_free(c, cx, in));
+    TRY(SQL_RUN(cx, c, SQL_ADD, NULL, AI(db), AT(in->id), AT(in->name), AT(in->dir),
+                AT(in->external), AT(in->type), AT(in->stamp.owner), AT(in->stamp.created_by),
+                AT(in->stamp.updated_by), AI(in->stamp.created_ms), AI(in->stamp.updated_ms)));
+    TRY(main_make(c, cx, io));
     return sq_audit_write(c, cx, io->au);
 }
 
 int sq_table_create(struct store *st, struct ctx *cx, const struct table_row *in, int64_t intent_id,
-                    const struct audit *au)
+                    const struct head_row *head, const struct audit *au)
 {
-    struct create_io io = {in, intent_id, au};
+    struct create_io io = {in, intent_id, head, au};
     return sq_write(sqlite_of(st), cx, tx_create, &io);
 }
 
 /* --- get and list ----------------------------------------------------------------------------- */
 
 #define TABLE_COLS                                                                                 \
-    "t.id, d.id, d.name, d.warehouse_id, t.name, t.dir, t.schema_id, t.type, t.owner,"             \
-    " t.created_by, t.updated_by, t.created_ms, t.updated_ms, t.schema_json"
+    "t.id, d.id, d.name, d.warehouse_id, t.name, t.dir, t.external, s.schema_id, t.type, t.owner," \
+    " t.created_by, t.updated_by, t.created_ms, t.updated_ms, s.schema_json"
+#define JOIN_SCHEMA                                                                                \
+    " JOIN branches b ON b.table_rid = t.rid AND b.name = 'main'"                                  \
+    " JOIN schemas s ON s.branch_rid = b.rid"
 
 static const char SQL_GET[] = "SELECT " TABLE_COLS " FROM databases d"
-                              " JOIN tables t ON t.db_rid = d.rid AND t.name = ?3"
+                              " JOIN tables t ON t.db_rid = d.rid AND t.name = ?3" JOIN_SCHEMA
                               " WHERE d.warehouse_id = ?1 AND d.name = ?2";
-static const char SQL_BY_ID[] = "SELECT " TABLE_COLS " FROM tables t"
-                                " JOIN databases d ON d.rid = t.db_rid AND d.warehouse_id = ?1"
-                                " WHERE t.id = ?2";
+static const char SQL_BY_ID[] =
+    "SELECT " TABLE_COLS " FROM tables t"
+    " JOIN databases d ON d.rid = t.db_rid AND d.warehouse_id = ?1" JOIN_SCHEMA " WHERE t.id = ?2";
 static const char SQL_DB_NAMED[] =
     "SELECT rid FROM databases WHERE warehouse_id = ?1 AND name = ?2";
 
@@ -180,6 +221,7 @@ static int table_cols(struct ctx *cx, sqlite3_stmt *st, struct table_row *ret)
     r.warehouse_id = sq_col_i64(&c);
     r.name = sq_col_str(&c);
     r.dir = sq_col_str(&c);
+    r.external = sq_col_str(&c);
     r.schema_id = sq_col_i64(&c);
     r.type = sq_col_str(&c);
     r.stamp.owner = sq_col_str(&c);
@@ -318,38 +360,45 @@ int sq_table_rename(struct store *st, struct ctx *cx, const struct table_named *
 /* --- alter ------------------------------------------------------------------------------------ */
 
 struct alter_io {
-    str id, schema_json, type, by;
-    int64_t expect, schema_id, now_ms;
+    str id, branch;
+    int64_t expect;
+    const struct schema_set *to;
     const struct audit *au;
 };
 
-static const char SQL_SCHEMA_ID[] = "SELECT schema_id FROM tables WHERE id = ?1";
-static const char SQL_ALTER[] = "UPDATE tables SET schema_id = ?3, schema_json = ?4, type = ?5,"
-                                " updated_ms = ?6, updated_by = ?7"
-                                " WHERE id = ?1 AND schema_id = ?2";
+static const char SQL_SCHEMA_ID[] = "SELECT schema_id FROM schemas WHERE branch_rid = ?1";
+static const char SQL_ALTERED[] =
+    "UPDATE tables SET updated_ms = ?2, updated_by = ?3 WHERE id = ?1";
+static const char SQL_TYPE[] = "UPDATE tables SET type = ?2 WHERE id = ?1";
+
+int sq_table_altered(struct conn *c, struct ctx *cx, str id, str branch,
+                     const struct schema_set *to)
+{
+    TRY(SQL_RUN(cx, c, SQL_ALTERED, NULL, AT(id), AI(to->now_ms), AT(to->by)));
+    return str_eqz(branch, "main") ? SQL_RUN(cx, c, SQL_TYPE, NULL, AT(id), AT(to->type)) : 0;
+}
 
 static int tx_alter(struct conn *c, struct ctx *cx, void *p)
 {
     const struct alter_io *io = p;
-    int64_t changed = 0, now = 0;
-    TRY(SQL_RUN(cx, c, SQL_ALTER, &changed, AT(io->id), AI(io->expect), AI(io->schema_id),
-                AT(io->schema_json), AT(io->type), AI(io->now_ms), AT(io->by)));
-    if (changed)
-        return sq_audit_write(c, cx, io->au);
-    int there = SQL_I64(cx, c, SQL_SCHEMA_ID, &now, AT(io->id));
+    struct branch_at at;
+    int64_t now = -1;
+    TRY(sq_branch_find(c, cx, io->id, io->branch, &at));
+    int there = SQL_I64(cx, c, SQL_SCHEMA_ID, &now, AI(at.rid));
     TRY(there);
-    if (!there)
-        return table_gone(cx, io->id);
-    return ctx_fail(cx, E_RACE, RES_TABLE, io->id,
-                    "the table's schema is %lld by now, not %lld; read it again", (long long)now,
-                    (long long)io->expect);
+    if (now != io->expect)
+        return ctx_fail(cx, E_RACE, RES_TABLE, io->id,
+                        "the table's schema is %lld by now, not %lld; read it again",
+                        (long long)now, (long long)io->expect);
+    TRY(sq_branch_set_schema(c, cx, at.rid, io->to));
+    TRY(sq_table_altered(c, cx, io->id, io->branch, io->to));
+    return sq_audit_write(c, cx, io->au);
 }
 
-int sq_table_alter(struct store *st, struct ctx *cx, str id, int64_t expect_schema_id,
-                   int64_t schema_id, str schema_json, str type, int64_t now_ms, str by,
-                   const struct audit *au)
+int sq_table_alter(struct store *st, struct ctx *cx, str id, str branch, int64_t expect_schema_id,
+                   const struct schema_set *to, const struct audit *au)
 {
-    struct alter_io io = {id, schema_json, type, by, expect_schema_id, schema_id, now_ms, au};
+    struct alter_io io = {id, branch, expect_schema_id, to, au};
     return sq_write(sqlite_of(st), cx, tx_alter, &io);
 }
 
@@ -362,16 +411,19 @@ struct drop_io {
     struct intent_row purge;
 };
 
-static const char SQL_WHAT[] = "SELECT t.rid, d.warehouse_id, t.dir FROM tables t"
+static const char SQL_WHAT[] = "SELECT t.rid, d.warehouse_id, t.dir, t.external <> '' FROM tables t"
                                " JOIN databases d ON d.rid = t.db_rid WHERE t.id = ?1";
 static const char SQL_DROP_INTENTS[] = "DELETE FROM intents WHERE table_id = ?1 AND branch <> ''";
 static const char SQL_GONE[] =
     "INSERT INTO gone_branches (rid) SELECT b.rid FROM branches b WHERE b.table_rid = ?1"
     " AND EXISTS (SELECT 1 FROM outcomes o WHERE o.branch_rid = b.rid)";
+static const char SQL_DROP_SCHEMAS[] =
+    "DELETE FROM schemas WHERE branch_rid IN (SELECT rid FROM branches WHERE table_rid = ?1)";
 static const char SQL_DROP_BRANCHES[] = "DELETE FROM branches WHERE table_rid = ?1";
 static const char SQL_DROP[] = "DELETE FROM tables WHERE rid = ?1";
 static const char SQL_PURGE[] = "SELECT " INTENT_COLS " FROM intents WHERE id = ?1";
 
+/* *ret_dir is STR_NONE when the files stay. */
 static int drop_find(struct conn *c, struct ctx *cx, struct drop_io *io, int64_t *ret_rid,
                      str *ret_dir)
 {
@@ -384,7 +436,8 @@ static int drop_find(struct conn *c, struct ctx *cx, struct drop_io *io, int64_t
     struct cols cols = sq_cols(cx, q);
     *ret_rid = sq_col_i64(&cols);
     io->purge.warehouse_id = sq_col_i64(&cols);
-    *ret_dir = sq_col_str(&cols);
+    str dir = sq_col_str(&cols);
+    *ret_dir = sq_col_i64(&cols) ? STR_NONE : dir;
     return sq_cols_end(&cols);
 }
 
@@ -413,8 +466,10 @@ static int tx_drop(struct conn *c, struct ctx *cx, void *p)
     TRY(drop_find(c, cx, io, &rid, &dir));
     TRY(still_named(c, cx, io->t));
     TRY(SQL_RUN(cx, c, SQL_DROP_INTENTS, NULL, AT(io->t->id)));
-    TRY(drop_purge(c, cx, io, dir));
+    if (dir.p)
+        TRY(drop_purge(c, cx, io, dir));
     TRY(SQL_RUN(cx, c, SQL_GONE, NULL, AI(rid)));
+    TRY(SQL_RUN(cx, c, SQL_DROP_SCHEMAS, NULL, AI(rid)));
     TRY(SQL_RUN(cx, c, SQL_DROP_BRANCHES, NULL, AI(rid)));
     TRY(SQL_RUN(cx, c, SQL_DROP, NULL, AI(rid)));
     return sq_audit_write(c, cx, io->au);

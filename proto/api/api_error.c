@@ -40,6 +40,7 @@ int api_error_status(int code)
     case E_NOMEM:
     case E_INTERNAL:
     case E_UNKNOWN:
+    case E_STATE:
         return 500;
     }
     return 500;

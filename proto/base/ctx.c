@@ -118,6 +118,23 @@ int ctx_prefix(struct ctx *cx, const char *fmt, ...)
     return cx->err.code;
 }
 
+int ctx_text(struct ctx *cx, str *ret, const char *fmt, ...)
+{
+    va_list ap, again;
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    char *z = n < 0 ? NULL : arena_alloc(&cx->arena, (size_t)n + 1);
+    if (z)
+        vsnprintf(z, (size_t)n + 1, fmt, again);
+    va_end(again);
+    if (!z)
+        return ctx_nomem(cx);
+    *ret = str_n(z, (size_t)n);
+    return 0;
+}
+
 int ctx_check_deadline(struct ctx *cx)
 {
     if (cx->deadline_ms == 0 || clock_mono_ms() < cx->deadline_ms)

@@ -41,6 +41,8 @@ int ctx_fail_errno_at(struct ctx *cx, const char *file, int line, int code, cons
     ctx_fail(cx, E_NOMEM, RES_NONE, STR_NONE, "out of memory; try again with less")
 /* Puts "context: " before the message; the code stays. Returns the code. */
 int ctx_prefix(struct ctx *cx, const char *fmt, ...) PRINTF(2, 3);
+int ctx_text(struct ctx *cx, str *ret, const char *fmt, ...)
+    PRINTF(3, 4);                       /* in the arena; E_NOMEM */
 int ctx_check_deadline(struct ctx *cx); /* 0 or E_TIMEOUT with a message */
 
 #endif

@@ -71,40 +71,16 @@ int h_snapshot(struct request *rq)
     return STEP_WORKER;
 }
 
-/* What is read from files is bounded by the head, so a branch that is not settled is settled first.
- */
-struct browse {
-    struct branch *br;
-    int (*read)(struct request *rq); /* on a worker */
-};
-
-static int settle_turn(struct request *rq)
-{
-    struct browse *b = rq->state;
-    struct head *h;
-    TRY(branch_head(&rq->cx, b->br, &h));
-    head_unref(h);
-    rq->next = b->read;
-    return STEP_WORKER;
-}
-
+/* What is read from files is bounded by the head. */
 static int browse(struct request *rq, int (*read)(struct request *rq))
 {
-    struct head *h = NULL;
-    struct browse *b = ARENA_NEW(&rq->cx.arena, struct browse);
-    if (!b)
-        return ctx_nomem(&rq->cx);
-    TRY(h_open_branch(rq, &b->br));
-    b->read = read;
-    rq->state = b;
-    enum peek there = cat_head_peek(rq->srv->cat, rq->warehouse, rq->params[1], rq->params[2], &h);
-    head_unref(h);
-    return there == PEEK_ASK ? h_to_strand(rq, b->br, settle_turn) : read(rq);
+    struct h_settled *b = ARENA_NEW(&rq->cx.arena, struct h_settled);
+    return b ? h_settle(rq, b, read) : ctx_nomem(&rq->cx);
 }
 
 static int read_page(struct request *rq)
 {
-    struct browse *b = rq->state;
+    struct h_settled *b = rq->state;
     int64_t limit, below, *ids;
     str token, *jsons;
     size_t n;
@@ -121,7 +97,7 @@ int h_snapshot_list(struct request *rq)
 
 static int read_version(struct request *rq)
 {
-    struct browse *b = rq->state;
+    struct h_settled *b = rq->state;
     str json;
     TRY(branch_snapshot_at(&rq->cx, b->br, rq->params[3], &json));
     return api_snapshot_at_encode(&rq->cx, &rq->res.body, json);

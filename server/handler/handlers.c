@@ -43,6 +43,27 @@ int h_open_main(struct request *rq, struct branch **ret)
                     API_SHOWN(object));
 }
 
+static int settle_turn(struct request *rq)
+{
+    struct h_settled *s = rq->state;
+    struct head *h;
+    TRY(branch_head(&rq->cx, s->br, &h));
+    head_unref(h);
+    rq->next = s->read;
+    return STEP_WORKER;
+}
+
+int h_settle(struct request *rq, struct h_settled *s, int (*read)(struct request *rq))
+{
+    struct head *h = NULL;
+    TRY(h_open_branch(rq, &s->br));
+    s->read = read;
+    rq->state = s;
+    enum peek there = cat_head_peek(rq->srv->cat, rq->warehouse, rq->params[1], rq->params[2], &h);
+    head_unref(h);
+    return there == PEEK_ASK ? h_to_strand(rq, s->br, settle_turn) : read(rq);
+}
+
 int h_to_strand(struct request *rq, struct branch *br, int (*next)(struct request *rq))
 {
     rq->strand = branch_strand(br);

@@ -21,6 +21,14 @@ struct api_audit h_audit(const struct stamp *s); /* borrows from s */
 int h_open_branch(struct request *rq, struct branch **ret) WARN_UNUSED;
 /* The same for what can be done to main only. E_UNSUPPORTED for another branch. (worker) */
 int h_open_main(struct request *rq, struct branch **ret) WARN_UNUSED;
+/* For what is read of a branch on a worker: opens it and lets `read` run there as soon as the branch is
+ * settled, which takes a turn on its strand at most. Becomes rq->state; may be the first member of
+ * something larger. (worker) */
+struct h_settled {
+    struct branch *br;
+    int (*read)(struct request *rq);
+};
+int h_settle(struct request *rq, struct h_settled *s, int (*read)(struct request *rq)) WARN_UNUSED;
 /* Makes `next` run on br's strand. The return value is the handler's. */
 int h_to_strand(struct request *rq, struct branch *br, int (*next)(struct request *rq)) WARN_UNUSED;
 

@@ -77,7 +77,11 @@
     X(outcome_of, 0)                                                                               \
     X(intent_begin, 1)                                                                             \
     X(intent_finish, 1)                                                                            \
-    X(rollback_finish, 1)                                                                          \
+    X(history_finish, 1)                                                                           \
+    X(branch_begin, 1)                                                                             \
+    X(branch_made, 1)                                                                              \
+    X(branch_drop, 1)                                                                              \
+    X(branch_rename, 1)                                                                            \
     X(intents_open, 0)                                                                             \
     X(audit_add, 1)                                                                                \
     X(prune, 1)
@@ -429,9 +433,9 @@ static int bst_table_claim(struct store *st, struct ctx *cx, int64_t w, str base
     BST(table_claim, w, base, now, ret_dir, ret_intent);
 }
 static int bst_table_create(struct store *st, struct ctx *cx, const struct table_row *in,
-                            int64_t intent, const struct audit *au)
+                            int64_t intent, const struct head_row *head, const struct audit *au)
 {
-    BST(table_create, in, intent, au);
+    BST(table_create, in, intent, head, au);
 }
 static int bst_table_get(struct store *st, struct ctx *cx, int64_t w, str db, str name,
                          struct table_row *ret)
@@ -454,10 +458,10 @@ static int bst_table_rename(struct store *st, struct ctx *cx, const struct table
 {
     BST(table_rename, t, w, db, name, now, by, au);
 }
-static int bst_table_alter(struct store *st, struct ctx *cx, str id, int64_t expect, int64_t sid,
-                           str json, str type, int64_t now, str by, const struct audit *au)
+static int bst_table_alter(struct store *st, struct ctx *cx, str id, str branch, int64_t expect,
+                           const struct schema_set *to, const struct audit *au)
 {
-    BST(table_alter, id, expect, sid, json, type, now, by, au);
+    BST(table_alter, id, branch, expect, to, au);
 }
 static int bst_table_drop(struct store *st, struct ctx *cx, const struct table_named *t,
                           int64_t now, const struct audit *au, struct intent_row *ret)
@@ -492,9 +496,28 @@ static int bst_intent_finish(struct store *st, struct ctx *cx, int64_t id)
 {
     BST(intent_finish, id);
 }
-static int bst_rollback_finish(struct store *st, struct ctx *cx, const struct store_rollback_in *in)
+static int bst_history_finish(struct store *st, struct ctx *cx, const struct store_history_in *in)
 {
-    BST(rollback_finish, in);
+    BST(history_finish, in);
+}
+static int bst_branch_begin(struct store *st, struct ctx *cx, const struct intent_row *row,
+                            const struct audit *au, int64_t *ret)
+{
+    BST(branch_begin, row, au, ret);
+}
+static int bst_branch_made(struct store *st, struct ctx *cx, const struct store_branch_in *in,
+                           const struct head_row *head, const struct schema_set *schema)
+{
+    BST(branch_made, in, head, schema);
+}
+static int bst_branch_drop(struct store *st, struct ctx *cx, const struct store_branch_in *in)
+{
+    BST(branch_drop, in);
+}
+static int bst_branch_rename(struct store *st, struct ctx *cx, const struct store_branch_in *in,
+                             str to)
+{
+    BST(branch_rename, in, to);
 }
 static int bst_intents_open(struct store *st, struct ctx *cx, struct intent_row **ret, size_t *n)
 {

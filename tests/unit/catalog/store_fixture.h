@@ -176,7 +176,7 @@ static UNUSED_FN struct table_row table_in(struct env *e, str db_id, str name, s
 static UNUSED_FN void table_make(struct env *e, str db_id, str name)
 {
     struct table_row row = table_in(e, db_id, name, name);
-    OK(e, STORE(e->st, table_create, &e->cx, &row, 0, NULL));
+    OK(e, STORE(e->st, table_create, &e->cx, &row, 0, NULL, NULL));
 }
 
 static UNUSED_FN struct outcome outcome_for(int64_t id, int64_t ms)

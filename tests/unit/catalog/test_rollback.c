@@ -418,7 +418,7 @@ static void an_end_of_which_nobody_knows(void **state)
 {
     (void)state;
     for (int after = 0; after < 2; after++) {
-        FAIL(&f, .op = ST_rollback_finish, .code = E_UNKNOWN, .after = after);
+        FAIL(&f, .op = ST_history_finish, .code = E_UNKNOWN, .after = after);
         FAILS(&f, E_UNKNOWN, RES_NONE, "begun", fx_rollback(&f, "t", 3 - after));
         fx_well(&f);
         assert_int_equal(fx_peek(&f, "t", NULL), PEEK_ASK);
@@ -433,9 +433,9 @@ static void an_end_of_which_nobody_knows(void **state)
 static void each_step_fails_once(void **state)
 {
     (void)state;
-    static const enum fx_op ops[] = {
-        IO_put_if_absent, IO_write, IO_del,  IO_sync, ST_rollback_finish,
-        ST_outcome_of,    IO_list,  IO_stat, IO_read};
+    static const enum fx_op ops[] = {IO_put_if_absent, IO_write,          IO_del,
+                                     IO_sync,          ST_history_finish, ST_outcome_of,
+                                     IO_list,          IO_stat,           IO_read};
     int hit = 0;
     for (size_t o = 0; o < sizeof ops / sizeof *ops; o++) {
         for (int nth = 1; nth < 40; nth++) {
@@ -608,7 +608,7 @@ static void killed_at_each_point(void **state)
 
 static void leave_open(void)
 {
-    FAIL(&f, .op = ST_rollback_finish, .code = E_IO, .sticky = true);
+    FAIL(&f, .op = ST_history_finish, .code = E_IO, .sticky = true);
     FAILS(&f, E_UNKNOWN, RES_NONE, "begun", fx_rollback(&f, "t", 3));
 }
 

@@ -460,7 +460,7 @@ static void a_row_that_fails_after_the_file(void **state)
 static void before_the_file_nothing_is_done(void **state)
 {
     (void)state;
-    static const struct plan plans[] = {{.op = ST_table_by_id, .code = E_IO},
+    static const struct plan plans[] = {{.op = ST_branch_get, .code = E_IO},
                                         {.op = IO_read, .nth = 1, .code = E_IO},
                                         {.op = IO_read, .nth = 2, .code = E_IO},
                                         {.op = IO_put_if_absent, .code = E_IO},
@@ -485,8 +485,8 @@ static void somebody_else_adopts_it(struct fx *fx, enum fx_op op, bool after, st
     struct audit au = {0};
     struct ctx c2;
     ctx_init(&c2, 1 << 20);
-    if (STORE(fx->st, table_alter, &c2, row.id, 0, 1, S("{\"options\":{}}"), S("table"), 1,
-              S("latch"), &au) < 0)
+    struct schema_set to = {1, S("{\"options\":{}}"), S("table"), 1, S("latch")};
+    if (STORE(fx->st, table_alter, &c2, row.id, S("main"), 0, &to, &au) < 0)
         abort();
     ctx_done(&c2);
 }

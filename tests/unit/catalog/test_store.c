@@ -209,10 +209,10 @@ static void test_table_list_type(struct env *e)
     str db = db_make(e, S("d")), other = db_make(e, S("o"));
     struct table_row row = table_in(e, db, S("f1"), S("1"));
     row.type = S("format-table");
-    OK(e, STORE(e->st, table_create, &e->cx, &row, 0, NULL));
+    OK(e, STORE(e->st, table_create, &e->cx, &row, 0, NULL, NULL));
     row = table_in(e, db, S("f2"), S("2"));
     row.type = S("format-table");
-    OK(e, STORE(e->st, table_create, &e->cx, &row, 0, NULL));
+    OK(e, STORE(e->st, table_create, &e->cx, &row, 0, NULL, NULL));
     table_make(e, db, S("a"));
     table_make(e, db, S("z"));
     table_make(e, other, S("elsewhere"));
@@ -223,8 +223,8 @@ static void test_table_list_type(struct env *e)
     SAME(table_names(e, db, STR_NONE, S("f"), 9, S("table")), S(""));
     SAME(table_names(e, db, STR_NONE, STR_NONE, 9, S("view")), S(""));
     SAME(table_names(e, S("gone"), STR_NONE, STR_NONE, 9, STR_NONE), S(""));
-    OK(e, STORE(e->st, table_alter, &e->cx, S("a"), 0, 1, S("{}"), S("format-table"), 1, S("x"),
-                NULL));
+    struct schema_set to = {1, S("{}"), S("format-table"), 1, S("x")};
+    OK(e, STORE(e->st, table_alter, &e->cx, S("a"), S("main"), 0, &to, NULL));
     SAME(table_names(e, db, STR_NONE, STR_NONE, 9, S("format-table")), S("a f1 f2"));
 }
 
@@ -302,7 +302,7 @@ static void test_table_create(struct env *e)
     struct audit au = {.at_ms = 1, .action = S("table.create"), .object = S("wh/d.t")};
     in.dir = dir;
     in.schema_id = 3;
-    OK(e, STORE(e->st, table_create, &e->cx, &in, intent, &au));
+    OK(e, STORE(e->st, table_create, &e->cx, &in, intent, NULL, &au));
     OK(e, STORE(e->st, table_get, &e->cx, e->wh, S("d"), in.name, &r));
     SAME(r.id, in.id);
     SAME(r.db_id, db);
@@ -340,21 +340,21 @@ static void test_table_errors(struct env *e)
 {
     str db = db_make(e, S("d")), dir;
     struct table_row in = table_in(e, db, S("t"), S("id-1")), r = {0};
-    OK(e, STORE(e->st, table_create, &e->cx, &in, 0, NULL));
+    OK(e, STORE(e->st, table_create, &e->cx, &in, 0, NULL, NULL));
     in.id = S("id-2");
     int64_t intent = claim(e, S("x"), &dir);
-    FAILS(e, E_EXISTS, RES_TABLE, "t", STORE(e->st, table_create, &e->cx, &in, intent, NULL));
+    FAILS(e, E_EXISTS, RES_TABLE, "t", STORE(e->st, table_create, &e->cx, &in, intent, NULL, NULL));
     struct intent_row *rows;
     size_t n;
     OK(e, STORE(e->st, intents_open, &e->cx, &rows, &n));
     assert_int_equal(n, 1); /* nothing was done: the claim stands */
     in.db_id = S("nope");
     FAILS(e, E_NOTFOUND, RES_DATABASE, "the-db",
-          STORE(e->st, table_create, &e->cx, &in, intent, NULL));
+          STORE(e->st, table_create, &e->cx, &in, intent, NULL, NULL));
     in.db_id = db;
     in.name = S("t2");
     OK(e, STORE(e->st, intent_finish, &e->cx, intent));
-    FAILS(e, E_RACE, RES_TABLE, "t2", STORE(e->st, table_create, &e->cx, &in, intent, NULL));
+    FAILS(e, E_RACE, RES_TABLE, "t2", STORE(e->st, table_create, &e->cx, &in, intent, NULL, NULL));
     FAILS(e, E_NOTFOUND, RES_TABLE, "t2",
           STORE(e->st, table_get, &e->cx, e->wh, S("d"), S("t2"), &r));
     FAILS(e, E_NOTFOUND, RES_DATABASE, "D",
@@ -410,13 +410,15 @@ static void test_table_alter(struct env *e)
 {
     struct table_row r;
     table_make(e, db_make(e, S("d")), S("t"));
-    OK(e, STORE(e->st, table_alter, &e->cx, S("t"), 0, 1, S("{\"v\":1}"), S("obj"), 55, S("al"),
-                NULL));
-    FAILS(
-        e, E_RACE, RES_TABLE, "t",
-        STORE(e->st, table_alter, &e->cx, S("t"), 0, 1, S("{\"v\":2}"), S("x"), 56, S("b"), NULL));
+    struct schema_set to = {1, S("{\"v\":1}"), S("obj"), 55, S("al")};
+    struct schema_set late = {1, S("{\"v\":2}"), S("x"), 56, S("b")};
+    OK(e, STORE(e->st, table_alter, &e->cx, S("t"), S("main"), 0, &to, NULL));
+    FAILS(e, E_RACE, RES_TABLE, "t",
+          STORE(e->st, table_alter, &e->cx, S("t"), S("main"), 0, &late, NULL));
     FAILS(e, E_NOTFOUND, RES_TABLE, "q",
-          STORE(e->st, table_alter, &e->cx, S("q"), 0, 1, S("{}"), S("x"), 56, S("b"), NULL));
+          STORE(e->st, table_alter, &e->cx, S("q"), S("main"), 0, &late, NULL));
+    FAILS(e, E_NOTFOUND, RES_BRANCH, "b",
+          STORE(e->st, table_alter, &e->cx, S("t"), S("b"), 0, &late, NULL));
     OK(e, STORE(e->st, table_by_id, &e->cx, e->wh, S("t"), &r));
     assert_int_equal(r.schema_id, 1);
     SAME(r.schema_json, S("{\"v\":1}"));
@@ -729,20 +731,22 @@ static void test_rollback(struct env *e)
     }
     OK(e, begin(e, S("t"), 0, 6, &id, &epoch));
     OK(e, begin(e, S("u"), 0, 6, &other, &epoch));
-    struct store_rollback_in in = {.intent_id = other,
-                                   .table_id = S("t"),
-                                   .branch = S("main"),
-                                   .head = {.id = 2,
-                                            .uuid = S("two"),
-                                            .json = S("{\"id\":2}"),
-                                            .recorded_ms = T0 + 50,
-                                            .file_ino = 8,
-                                            .totals = {5, 6, 7}},
-                                   .audit = {.at_ms = 1, .action = S("rollback")}};
-    FAILS(e, E_NOTFOUND, RES_BRANCH, "main", STORE(e->st, rollback_finish, &e->cx, &in));
+    struct head_row head = {.id = 2,
+                            .uuid = S("two"),
+                            .json = S("{\"id\":2}"),
+                            .recorded_ms = T0 + 50,
+                            .file_ino = 8,
+                            .totals = {5, 6, 7}};
+    struct store_history_in in = {.intent_id = other,
+                                  .table_id = S("t"),
+                                  .branch = S("main"),
+                                  .head = &head,
+                                  .forget_above = 2,
+                                  .audit = {.at_ms = 1, .action = S("rollback")}};
+    FAILS(e, E_NOTFOUND, RES_BRANCH, "main", STORE(e->st, history_finish, &e->cx, &in));
     assert_int_equal(branch(e, S("t")).head.id, 6);
     in.intent_id = id;
-    OK(e, STORE(e->st, rollback_finish, &e->cx, &in));
+    OK(e, STORE(e->st, history_finish, &e->cx, &in));
     struct branch_row b = branch(e, S("t"));
     assert_int_equal(b.epoch, 1);
     assert_int_equal(b.open.id, 0);
@@ -761,10 +765,10 @@ static void test_rollback(struct env *e)
         OK(e, STORE(e->st, outcome_find, &e->cx, S("u"), S("main"), k.key, &o));
     }
     OK(e, commit_rc(e, S("t"), 1, 2, T0 + 60)); /* snapshot 3 once more */
-    FAILS(e, E_NOTFOUND, RES_BRANCH, "main", STORE(e->st, rollback_finish, &e->cx, &in));
+    FAILS(e, E_NOTFOUND, RES_BRANCH, "main", STORE(e->st, history_finish, &e->cx, &in));
     assert_int_equal(branch(e, S("t")).head.id, 3);
     in.table_id = S("gone");
-    FAILS(e, E_NOTFOUND, RES_TABLE, "gone", STORE(e->st, rollback_finish, &e->cx, &in));
+    FAILS(e, E_NOTFOUND, RES_TABLE, "gone", STORE(e->st, history_finish, &e->cx, &in));
     assert_int_equal(branch(e, S("u")).open.id, other);
 }
 
@@ -922,7 +926,7 @@ static void test_no_memory(struct env *e)
     TORTURE(e, STORE(e->st, table_claim, &e->cx, e->wh, S("d.db/t"), T0, &dir, &intent),
             open_intents(e) == 0);
     SAME(dir, S("d.db/t")); /* no try used the name up */
-    OK(e, STORE(e->st, table_create, &e->cx, &row, intent, &au));
+    OK(e, STORE(e->st, table_create, &e->cx, &row, intent, NULL, &au));
     TORTURE(e, STORE(e->st, table_get, &e->cx, e->wh, S("d"), S("t"), &got), true);
     TORTURE(e, STORE(e->st, db_get, &e->cx, e->wh, S("d"), &dbr), true);
     TORTURE(e, STORE(e->st, branch_get, &e->cx, S("t"), S("main"), &b), true);
@@ -933,7 +937,7 @@ static void test_no_memory(struct env *e)
             table_there(e, S("t")) == 0 && open_intents(e) == 1);
     assert_int_equal(open_intents(e), 1);
     row.id = row.name = S("t2");
-    OK(e, STORE(e->st, table_create, &e->cx, &row, 0, &au));
+    OK(e, STORE(e->st, table_create, &e->cx, &row, 0, NULL, &au));
     TORTURE(e, STORE(e->st, db_drop, &e->cx, db, T0, &au, &purges, &n),
             table_there(e, S("t2")) == 0 && open_intents(e) == 1);
     assert_int_equal(open_intents(e), 2);

@@ -122,20 +122,22 @@ static void test_reopen(void **state)
     env_done(&e);
 }
 
+#define NOW (sq_migrations[sq_migrations_n - 1].version)
+
 static void test_refused(void **state)
 {
     (void)state;
     struct env e;
     env_sqlite(&e);
     env_close(&e);
-    file_exec(e.path, "PRAGMA user_version = 7");
+    file_exec(e.path, "PRAGMA user_version = 777");
     FAILS(&e, E_UNSUPPORTED, RES_NONE, "", env_open(&e));
     assert_int_equal(env_open(&e), E_UNSUPPORTED);
     assert_non_null(strstr(e.cx.err.msg, "newer Latch"));
-    assert_non_null(strstr(e.cx.err.msg, "version 7"));
-    assert_non_null(strstr(e.cx.err.msg, ".bak-1"));
+    assert_non_null(strstr(e.cx.err.msg, "version 777"));
+    assert_non_null(strstr(e.cx.err.msg, text(&e, ".bak-%d", NOW).p));
     ctx_reset_err(&e.cx);
-    assert_int_equal(file_i64(e.path, "PRAGMA user_version"), 7); /* untouched */
+    assert_int_equal(file_i64(e.path, "PRAGMA user_version"), 777); /* untouched */
     file_exec(e.path, "PRAGMA user_version = 1; PRAGMA application_id = 5");
     assert_int_equal(env_open(&e), E_UNSUPPORTED);
     assert_non_null(strstr(e.cx.err.msg, "another program"));
@@ -161,6 +163,17 @@ static int migrate_to(struct env *e, const struct migration *m, size_t n)
     return rc;
 }
 
+/* The migrations there are and two more, whose texts are still to come. Their number. */
+static size_t later(struct migration m[40])
+{
+    size_t n = sq_migrations_n;
+    assert_true(n + 2 <= 40);
+    memcpy(m, sq_migrations, n * sizeof(*m));
+    m[n].version = NOW + 1;
+    m[n + 1].version = NOW + 2;
+    return n + 2;
+}
+
 static void test_migration(void **state)
 {
     (void)state;
@@ -169,35 +182,39 @@ static void test_migration(void **state)
     env_setup_tenant(&e);
     db_make(&e, S("d"));
     env_close(&e);
-    struct migration m[] = {
-        sq_migrations[0],
-        {2, "ALTER TABLE databases ADD COLUMN note TEXT NOT NULL DEFAULT 'n';"
-            "PRAGMA user_version = 2;"},
-        {3, "CREATE TABLE extra (x); PRAGMA user_version = 3; SELECT no_such_function();"},
-    };
-    str bak = text(&e, "%s.bak-1", e.path);
+    struct migration m[40];
+    size_t n = later(m);
+    str note = text(&e,
+                    "ALTER TABLE databases ADD COLUMN note TEXT NOT NULL DEFAULT 'n';"
+                    "PRAGMA user_version = %d;",
+                    NOW + 1);
+    m[n - 2].sql = note.p;
+    m[n - 1].sql =
+        text(&e, "CREATE TABLE extra (x); PRAGMA user_version = %d; SELECT no_such_function();",
+             NOW + 2)
+            .p;
+    str bak = text(&e, "%s.bak-%d", e.path, NOW);
     /* One that fails at its end: nothing of it or of the one before it stays. */
-    assert_int_equal(migrate_to(&e, m, 3), E_INTERNAL);
+    assert_int_equal(migrate_to(&e, m, n), E_INTERNAL);
     assert_non_null(strstr(e.cx.err.msg, "no_such_function"));
     ctx_reset_err(&e.cx);
-    assert_int_equal(file_i64(e.path, "PRAGMA user_version"), 1);
+    assert_int_equal(file_i64(e.path, "PRAGMA user_version"), NOW);
     assert_int_equal(file_i64(e.path, "SELECT count(*) FROM sqlite_schema WHERE name = 'extra'"),
                      0);
-    assert_int_equal(file_i64(bak.p, "PRAGMA user_version"), 1);
+    assert_int_equal(file_i64(bak.p, "PRAGMA user_version"), NOW);
     /* Broken references are found before it is too late. */
-    m[1].sql = "DELETE FROM warehouses; PRAGMA user_version = 2";
-    assert_int_equal(migrate_to(&e, m, 2), E_CORRUPT);
+    m[n - 2].sql = text(&e, "DELETE FROM warehouses; PRAGMA user_version = %d", NOW + 1).p;
+    assert_int_equal(migrate_to(&e, m, n - 1), E_CORRUPT);
     ctx_reset_err(&e.cx);
     assert_int_equal(file_i64(e.path, "SELECT count(*) FROM warehouses"), 1);
     /* The right one; the backup of the first try is replaced. */
     assert_int_equal(truncate(bak.p, 0), 0);
-    m[1].sql = "ALTER TABLE databases ADD COLUMN note TEXT NOT NULL DEFAULT 'n';"
-               "PRAGMA user_version = 2;";
-    OK(&e, migrate_to(&e, m, 2));
-    assert_int_equal(file_i64(e.path, "PRAGMA user_version"), 2);
+    m[n - 2].sql = note.p;
+    OK(&e, migrate_to(&e, m, n - 1));
+    assert_int_equal(file_i64(e.path, "PRAGMA user_version"), NOW + 1);
     assert_int_equal(file_i64(e.path, "SELECT count(*) FROM databases WHERE note = 'n'"), 1);
-    assert_int_equal(mode_of(&e, ".bak-1"), 0600);
-    assert_int_equal(mode_of(&e, ".bak-1.tmp"), -1);
+    assert_int_equal(mode_of(&e, text(&e, ".bak-%d", NOW).p), 0600);
+    assert_int_equal(mode_of(&e, text(&e, ".bak-%d.tmp", NOW).p), -1);
     assert_int_equal(file_i64(bak.p, "SELECT count(*) FROM databases WHERE name = 'd'"), 1);
     /* Put back, it is what this version opens again. */
     FAILS(&e, E_UNSUPPORTED, RES_NONE, "", env_open(&e));
@@ -208,6 +225,40 @@ static void test_migration(void **state)
     env_done(&e);
 }
 
+/* What a store of the first version held is what this version reads. */
+static void test_migration_of_a_first_store(void **state)
+{
+    (void)state;
+    struct env e;
+    struct table_row t;
+    env_sqlite(&e);
+    env_close(&e);
+    assert_int_equal(unlink(e.path), 0);
+    OK(&e, migrate_to(&e, sq_migrations, 1));
+    file_exec(
+        e.path,
+        "INSERT INTO tenants VALUES (1, 'acme', 0);"
+        "INSERT INTO warehouses VALUES (1, 1, 'wh', '/wh', 0, '{}');"
+        "INSERT INTO databases VALUES (1, 'D', 1, 'd', 'd.db', '', '', '', 0, 0, '{}');"
+        "INSERT INTO tables VALUES (7, 'T', 1, 't', 'd.db/t', 'table', 3, 'o', 'c', 'u', 1, 2,"
+        " '{\"v\":3}');"
+        "INSERT INTO branches VALUES (9, 7, 'main', 2, 5, 0, 0, 0, 0, 1, 1, 1, 'u5', '{}')");
+    OK(&e, env_open(&e));
+    OK(&e, STORE(e.st, table_get, &e.cx, 1, S("d"), S("t"), &t));
+    SAME(t.id, S("T"));
+    SAME(t.dir, S("d.db/t"));
+    SAME(t.external, S(""));
+    SAME(t.schema_json, S("{\"v\":3}"));
+    assert_int_equal(t.schema_id, 3);
+    assert_int_equal(branch(&e, S("T")).head.id, 5);
+    assert_int_equal(branch(&e, S("T")).schema_id, 3);
+    struct schema_set to = {4, S("{\"v\":4}"), S("table"), 3, S("x")};
+    OK(&e, STORE(e.st, table_alter, &e.cx, S("T"), S("main"), 3, &to, NULL));
+    OK(&e, STORE(e.st, table_get, &e.cx, 1, S("d"), S("t"), &t));
+    assert_int_equal(t.schema_id, 4);
+    env_done(&e);
+}
+
 /* No backup, no migration. */
 static void test_migration_no_backup(void **state)
 {
@@ -215,12 +266,14 @@ static void test_migration_no_backup(void **state)
     struct env e;
     env_sqlite(&e);
     env_close(&e);
-    struct migration m[] = {sq_migrations[0], {2, "PRAGMA user_version = 2"}};
-    str bak = text(&e, "%s.bak-1", e.path);
+    struct migration m[40];
+    size_t n = later(m);
+    m[n - 2].sql = text(&e, "PRAGMA user_version = %d", NOW + 1).p;
+    str bak = text(&e, "%s.bak-%d", e.path, NOW);
     assert_int_equal(mkdir(bak.p, 0700), 0);
-    FAILS(&e, E_IO, RES_NONE, "", migrate_to(&e, m, 2));
-    assert_int_equal(file_i64(e.path, "PRAGMA user_version"), 1);
-    assert_int_equal(mode_of(&e, ".bak-1.tmp"), -1);
+    FAILS(&e, E_IO, RES_NONE, "", migrate_to(&e, m, n - 1));
+    assert_int_equal(file_i64(e.path, "PRAGMA user_version"), NOW);
+    assert_int_equal(mode_of(&e, text(&e, ".bak-%d.tmp", NOW).p), -1);
     assert_int_equal(rmdir(bak.p), 0);
     env_done(&e);
 }
@@ -861,16 +914,18 @@ static void many_tables(struct env *e, int n)
     sqlite3 *db = raw_open(e->path);
     snprintf(sql, sizeof(sql),
              "BEGIN; WITH RECURSIVE c(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM c LIMIT %d)"
-             " INSERT INTO tables (db_rid, id, name, dir, type, schema_id, owner, created_by,"
-             " updated_by, created_ms, updated_ms, schema_json) SELECT 1, 'id-' || i,"
-             " printf('n%%06d', i), 'd/' || i, iif(i %% 1000, 'table', 'view'), 0,"
-             " '', '', '', 0, 0, printf('%%.*c', 90, 'x') FROM c",
+             " INSERT INTO tables (db_rid, id, name, dir, type, owner, created_by,"
+             " updated_by, created_ms, updated_ms) SELECT 1, 'id-' || i,"
+             " printf('n%%06d', i), 'd/' || i, iif(i %% 1000, 'table', 'view'),"
+             " '', '', '', 0, 0 FROM c",
              n);
     raw_exec(db, sql);
     raw_exec(db, "INSERT INTO branches (table_rid, name, epoch, head_id, head_recorded_ms,"
                  " head_file_ino, head_file_size, head_file_ctime_ns, total_bytes, total_files,"
                  " last_file_ms, head_uuid, head_json) SELECT rid, 'main', 0, 0, 0, 0, 0, 0, 0, 0,"
-                 " 0, '', printf('%.*c', 90, 'y') FROM tables; COMMIT");
+                 " 0, '', printf('%.*c', 90, 'y') FROM tables");
+    raw_exec(db,
+             "INSERT INTO schemas SELECT rid, 0, printf('%.*c', 90, 'x') FROM branches; COMMIT");
     sqlite3_close(db);
 }
 
@@ -1052,11 +1107,10 @@ static int call_prune(struct job *j)
 
 static int call_rollback(struct job *j)
 {
-    struct store_rollback_in in = {.intent_id = j->head,
-                                   .table_id = j->table,
-                                   .branch = S("main"),
-                                   .head = {.id = 0, .json = S("{}")}};
-    return STORE(j->st, rollback_finish, &j->cx, &in);
+    struct head_row head = {.id = 0, .json = S("{}")};
+    struct store_history_in in = {
+        .intent_id = j->head, .table_id = j->table, .branch = S("main"), .head = &head};
+    return STORE(j->st, history_finish, &j->cx, &in);
 }
 
 static int call_recommit(struct job *j)
@@ -1193,7 +1247,7 @@ static int own_table(struct worker *w, struct ctx *cx, int i)
                             .dir = dir,
                             .schema_json = S("{}"),
                             .type = S("table")};
-    TRY(STORE(w->st, table_create, cx, &row, intent, NULL));
+    TRY(STORE(w->st, table_create, cx, &row, intent, NULL, NULL));
     TRY(STORE(w->st, table_get, cx, w->wh, S("d"), row.name, &got));
     w->wrong = str_eq(got.dir, dir) ? w->wrong : "a table is not in the directory it claimed";
     TRY(STORE(w->st, table_list, cx, S("db-d"), &page, STR_NONE, &names, &n));
@@ -1309,6 +1363,7 @@ int main(void)
         cmocka_unit_test(test_reopen),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_migration),
+        cmocka_unit_test(test_migration_of_a_first_store),
         cmocka_unit_test(test_migration_no_backup),
         cmocka_unit_test(test_group),
         cmocka_unit_test(test_group_neighbours),

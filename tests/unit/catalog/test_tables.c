@@ -181,7 +181,7 @@ static void what_create_refuses(void **state)
     FAILS(&f, E_INVAL, RES_NONE, "table name", fx_create(&f, ".."));
     FAILS(&f, E_INVAL, RES_NONE, "table name", fx_create(&f, ""));
     FAILS(&f, E_INVAL, RES_NONE, "must be an object", fx_create_as(&f, "d", "x", "[]"));
-    FAILS(&f, E_UNSUPPORTED, RES_TABLE, "view",
+    FAILS(&f, E_INVAL, RES_TABLE, "view",
           fx_create_as(&f, "d", "x", "{\"fields\":[],\"options\":{\"type\":\"view\"}}"));
     FAILS(&f, E_INVAL, RES_TABLE, "path",
           fx_create_as(&f, "d", "x", "{\"fields\":[],\"options\":{\"path\":\"/x\"}}"));
@@ -1171,6 +1171,7 @@ static void *opener(void *arg)
                 crowd.wrong++;
             head_unref(h);
             note(t, -1);
+            branch_unref(br);
             table_unref(t);
             crowd.opens++;
         } else if (rc != E_NOTFOUND && rc != E_BUSY) {

@@ -1,0 +1,228 @@
+/* branch_create.c - a branch is made: its directory appears by one rename.
+ *
+ *   (1) store: the row, without a head, and the intent: the name is taken
+ *   (2) all files in a folder beside it (stage.c), durable, then the rename
+ *   (3) store: head and schema, the intent gone
+ *
+ * A crash before the rename undoes it, one after it ends it. A directory without a row, which a
+ * file-system catalog made, is ended the same way when somebody asks for it (branch.c).
+ *
+ * A branch without a tag begins with the schemas of main and no snapshot; with one, with the tag, its
+ * snapshot and the schemas up to its own.
+ *
+ * Thread rule: on main's strand, so that it has an order with the table's drop; `making` keeps others
+ * off the new branch. branch_create_finish also on the branch's own, after a crash. */
+#include "catalog/catalog_int.h"
+
+#include "manifest/layout.h"
+#include "proto/base/assert.h"
+#include "proto/base/clock.h"
+#include "proto/base/inject.h"
+#include "proto/base/log.h"
+
+#define SNAPSHOT_FILES 4 /* tag, snapshot, two hints */
+
+/* --- (0) what it begins with ----------------------------------------------------------------------------------- */
+
+struct source { /* what the new branch begins with */
+    struct snapshot snap;
+    bool has_snap;
+    str tag, tag_text;
+    int64_t schema_id; /* the newest it gets */
+};
+
+static int source_find(struct ctx *cx, struct branch *main, str tag, struct source *ret)
+{
+    struct schema_at at;
+    struct table_schema ts;
+    *ret = (struct source){.tag = tag, .has_snap = tag.p != NULL};
+    if (tag.p) {
+        TRY(tag_load(cx, main, tag, &ret->snap));
+        ret->tag_text = ret->snap.raw;
+        TRY(snapshot_trim(cx, &ret->snap));
+        ret->schema_id = ret->snap.schema_id;
+        return 0;
+    }
+    TRY(schema_of_branch(cx, main, &at));
+    int rc = schema_newest(cx, &at, &ts);
+    TRY(rc);
+    if (rc == 0)
+        return ctx_fail(cx, E_CORRUPT, RES_TABLE, at.name,
+                        "table %.*s has no schema file; put it back before you make a branch",
+                        STR(at.name));
+    ret->schema_id = ts.id;
+    return 0;
+}
+
+static int stage_schemas(struct ctx *cx, struct branch *main, str to, int64_t up_to,
+                         struct staged *st)
+{
+    struct table *t = main->table;
+    struct ids ids;
+    str from = layout_schema_dir(&cx->arena, str_of(t->dir), STR_LIT("main"));
+    TRY(branch_ids(cx, main, from, layout_schema_id, -1, up_to, &ids));
+    TRY(stage_room(cx, st, ids.n + SNAPSHOT_FILES));
+    for (size_t i = ids.n; i-- > 0;) {
+        str name;
+        TRY(ctx_text(cx, &name, "schema-%lld", (long long)ids.at[i]));
+        TRY(stage_copy(cx, t->io, st, from, name, to));
+    }
+    return 0;
+}
+
+static int stage_snapshot(struct ctx *cx, struct io *io, str stage, const struct source *src,
+                          struct staged *st)
+{
+    str snapshots, tags, name, id;
+    TRY(ctx_text(cx, &snapshots, "%.*s/snapshot", STR(stage)));
+    TRY(ctx_text(cx, &tags, "%.*s/tag", STR(stage)));
+    TRY(io_mkdirs(io, cx, snapshots));
+    if (!src->has_snap)
+        return 0;
+    TRY(io_mkdirs(io, cx, tags));
+    TRY(ctx_text(cx, &name, "tag-%.*s", STR(src->tag)));
+    TRY(stage_put(cx, io, st, tags, name, src->tag_text));
+    TRY(ctx_text(cx, &name, "snapshot-%lld", (long long)src->snap.id));
+    TRY(ctx_text(cx, &id, "%lld", (long long)src->snap.id));
+    TRY(stage_put(cx, io, st, snapshots, name, src->snap.raw));
+    TRY(stage_put(cx, io, st, snapshots, STR_LIT("EARLIEST"), id));
+    return stage_put(cx, io, st, snapshots, STR_LIT("LATEST"), id);
+}
+
+/* (2) */
+static int files_make(struct ctx *cx, struct branch *br, str stage, const struct source *src)
+{
+    struct table *t = br->table;
+    struct branch *main = t->branches; /* the first, for as long as there is the table */
+    struct staged st = {0};
+    str schemas, root = branch_root(cx, br);
+    if (!root.p)
+        return ctx_nomem(cx);
+    TRY(ctx_text(cx, &schemas, "%.*s/schema", STR(stage)));
+    TRY(io_mkdirs(t->io, cx, schemas));
+    TRY(stage_schemas(cx, main, schemas, src->schema_id, &st));
+    TRY(stage_snapshot(cx, t->io, stage, src, &st));
+    TRY(io_sync(t->io, cx, st.paths, st.n));
+    IGNORE(INJECT(BRANCH_STAGED));
+    TRY(io_move(t->io, cx, stage, root));
+    IGNORE(INJECT(BRANCH_MOVED));
+    return 0;
+}
+
+static int made(struct ctx *cx, struct branch *br, const struct table_schema *ts,
+                const struct head_row *head)
+{
+    struct table *t = br->table;
+    str db, name;
+    struct schema_set schema = {.id = ts->id};
+    struct store_branch_in in = {
+        .intent_id = br->intent_id, .table_id = str_of(t->id), .branch = str_of(br->name)};
+    TRY(schema_text(cx, &ts->schema, &schema.json));
+    table_names(t, &db, &name);
+    audit_fill(cx, &in.audit, "branch.made", t->wh, db, name);
+    in.audit.detail = str_of(br->name);
+    int rc = STORE(t->cat->o.store, branch_made, cx, &in, head, &schema);
+    branch_forget(br);
+    TRY(rc);
+    IGNORE(branch_set_intent(br, 0, STR_NONE, STR_NONE));
+    log_info("catalog", "branch.created", LS("table", branch_object(cx, br)),
+             LI("snapshot", head->id), LS("by", cx->principal), LS("req", cx->request_id));
+    return 0;
+}
+
+int branch_create_finish(struct ctx *cx, struct branch *br)
+{
+    struct table *t = br->table;
+    struct table_schema ts;
+    struct head_row head;
+    str stage, db, name;
+    struct schema_at at = {
+        .w = t->wh, .io = t->io, .dir = str_of(t->dir), .branch = str_of(br->name)};
+    int rc = schema_newest(cx, &at, &ts);
+    TRY(rc);
+    if (rc > 0) {
+        TRY(head_import(cx, t->cat, t->io, at.dir, at.branch, &head));
+        return made(cx, br, &ts, &head);
+    }
+    TRY(stage_of_intent(cx, br, &stage));
+    if (stage.p)
+        TRY(io_remove_tree(t->io, cx, stage));
+    TRY(branch_unmade(cx, br, "branch.undone"));
+    table_names(t, &db, &name);
+    return branch_missing(cx, str_of(br->name));
+}
+
+/* (1) */
+static int begin(struct ctx *cx, struct branch *br, str args)
+{
+    struct table *t = br->table;
+    struct audit au;
+    int64_t id;
+    str db, name;
+    struct intent_row row = {.table_id = str_of(t->id),
+                             .branch = str_of(br->name),
+                             .kind = STR_LIT("branch-create"),
+                             .args_json = args,
+                             .warehouse_id = t->wh->id,
+                             .created_ms = clock_wall_ms()};
+    table_names(t, &db, &name);
+    audit_fill(cx, &au, "branch.create", t->wh, db, name);
+    au.detail = str_of(br->name);
+    if (branch_set_intent(br, -1, row.kind, args) < 0)
+        return ctx_nomem(cx);
+    int rc = STORE(t->cat->o.store, branch_begin, cx, &row, &au, &id);
+    if (rc < 0) {
+        IGNORE(branch_set_intent(br, 0, STR_NONE, STR_NONE));
+        return rc;
+    }
+    br->intent_id = id;
+    IGNORE(INJECT(BRANCH_INTENT));
+    return 0;
+}
+
+static int create(struct ctx *cx, struct branch *br, const struct source *src)
+{
+    str folder, args, stage;
+    TRY(stage_args(cx, &folder, &args));
+    TRY(stage_path(cx, br->table, folder, &stage));
+    TRY(begin(cx, br, args));
+    int rc = files_make(cx, br, stage, src);
+    if (rc == 0 || rc == E_UNKNOWN)
+        return rc == 0 ? intent_carry_out(cx, br) : rc;
+    struct err_rec first = cx->err;
+    ctx_reset_err(cx);
+    if (io_remove_tree(br->table->io, cx, stage) < 0 || branch_unmade(cx, br, "branch.undone") < 0)
+        log_warn("catalog", "branch.waits", LS("table", branch_object(cx, br)),
+                 LZ("err", cx->err.msg));
+    cx->err = first;
+    if (rc == E_EXISTS) /* a directory that somebody else made meanwhile */
+        return branch_exists(cx, str_of(br->name));
+    if (rc == E_NOTFOUND) /* what was to be copied went meanwhile */
+        return cx->err.code = E_IO;
+    return rc;
+}
+
+int branch_create(struct ctx *cx, struct branch *main, str name, str tag)
+{
+    struct source src;
+    struct branch *br;
+    struct branch_row row;
+    struct table *t = main->table;
+    TRY(ctx_check_deadline(cx));
+    TRY(branch_enter(cx, main));
+    TRY(branch_name_check(cx, name));
+    int rc = STORE(t->cat->o.store, branch_get, cx, str_of(t->id), name, &row);
+    if (rc == 0)
+        return branch_exists(cx, name);
+    ctx_reset_err(cx);
+    TRY(source_find(cx, main, tag, &src));
+    TRY(warehouse_space(cx, t->wh));
+    TRY(table_branch_make(cx, t, name, &br));
+    bool other = atomic_exchange(&br->making, true);
+    ASSERT(!other); /* main's strand is the only one that sets it */
+    rc = create(cx, br, &src);
+    branch_forget(br);
+    atomic_store(&br->making, false);
+    branch_unref(br);
+    return rc;
+}
