@@ -60,6 +60,16 @@ str branch_root(struct ctx *cx, struct branch *br)
     return layout_root(&cx->arena, str_of(br->table->dir), str_of(br->name));
 }
 
+int cat_branch_of(struct ctx *cx, struct branch *main, str name, struct branch **ret)
+{
+    if (layout_is_main(name))
+        return ctx_fail(cx, E_INVAL, RES_BRANCH, name,
+                        "'main' is the table itself; it can be dropped or renamed as a table only, "
+                        "and is forwarded to, not from");
+    int rc = table_branch(cx, main->table, name, ret);
+    return rc == E_NOTFOUND && cx->err.res == RES_BRANCH ? branch_missing(cx, name) : rc;
+}
+
 /* --- list ------------------------------------------------------------------------------------- */
 
 static int by_bytes(const void *a, const void *b)

@@ -141,8 +141,8 @@ struct table_info {
 int cat_table_create(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db, str name,
                      const struct json *schema)
     WARN_UNUSED; /* (worker) E_EXISTS, E_NOTFOUND, E_INVAL */
-/* Takes in the table that is at `path`, with its snapshots, as an external one. (worker) The same, and
- * E_CONFLICT: another table lies there. */
+/* Takes in the table that is at `path`, with its snapshots, as an external one. E_INVAL also when
+ * another table lies there. (worker) */
 int cat_table_register(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db,
                        str name, str path) WARN_UNUSED;
 /* `object` is "t" or "t$branch_b". (worker) E_NOTFOUND with DATABASE or TABLE. CAT_NEED: a branch that
@@ -228,8 +228,9 @@ int branch_drop(struct ctx *cx, struct branch *br) WARN_UNUSED;           /* (st
 int branch_rename(struct ctx *cx, struct branch *br, str to) WARN_UNUSED; /* (strand of br) */
 /* Main takes over the history of branch `from`. (strand of main) */
 int branch_forward(struct ctx *cx, struct branch *main, str from) WARN_UNUSED;
-/* The 404 of the branch routes, for an open that found no such branch. */
-int branch_missing(struct ctx *cx, str name);
+/* Another branch of main's table, but not main itself; the reference is the caller's. (worker)
+ * E_NOTFOUND (BRANCH) */
+int cat_branch_of(struct ctx *cx, struct branch *main, str name, struct branch **ret) WARN_UNUSED;
 /* Of the table that is still called db.name; db.p NULL: whatever its name is. (strand of main) */
 int table_drop(struct ctx *cx, struct branch *br, str db, str name) WARN_UNUSED;
 

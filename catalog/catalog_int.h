@@ -345,6 +345,7 @@ int intents_resume(struct ctx *cx, struct catalog *c) WARN_UNUSED;
 
 /* --- branch_ddl.c ------------------------------------------------------------------------------ */
 int branch_name_check(struct ctx *cx, str name) WARN_UNUSED; /* E_INVAL */
+int branch_missing(struct ctx *cx, str name);                /* the 404 of a branch */
 int branch_exists(struct ctx *cx, str name);                 /* the 409 */
 str branch_root(struct ctx *cx, struct branch *br); /* its directory; STR_NONE on no memory */
 /* The end of an intent after which there is no such branch. (strand) */

@@ -89,7 +89,10 @@ static int row_make(struct ctx *cx, struct catalog *c, const struct warehouse *w
         TRY(head_import(cx, c, pl->io, pl->dir, STR_LIT("main"), &head));
     audit_fill(cx, &au, "table.create", w, db->name, name);
     au.detail = pl->path;
-    TRY(STORE(c->o.store, table_create, cx, &row, 0, head.id ? &head : NULL, &au));
+    int rc = STORE(c->o.store, table_create, cx, &row, 0, head.id ? &head : NULL, &au);
+    if (rc == E_CONFLICT) /* not of the name: clients read a 409 as "this table exists" */
+        return cx->err.code = E_INVAL;
+    TRY(rc);
     log_info("catalog", "table.created", LS("db", db->name), LS("table", name),
              LS("path", pl->path), LI("snapshot", head.id), LS("by", cx->principal),
              LS("req", cx->request_id));

@@ -111,8 +111,28 @@ static int make_pools(struct process *p, const struct config *c)
                      &srv->workers);
 }
 
+/* "/a, /b" */
+static int split_roots(struct ctx *cx, str text, str **ret, size_t *ret_n)
+{
+    size_t max = 1, n = 0;
+    for (size_t i = 0; i < text.len; i++)
+        max += text.p[i] == ',';
+    str rest = text, part, *roots = ARENA_ARRAY(&cx->arena, str, max);
+    if (!roots)
+        return ctx_nomem(cx);
+    while (str_split(&rest, ',', &part))
+        if (str_trim(part).len)
+            roots[n++] = str_trim(part);
+    *ret = roots;
+    *ret_n = n;
+    return 0;
+}
+
 static int open_catalog(struct process *p, const struct config *c)
 {
+    str *roots;
+    size_t n_roots;
+    TRY(split_roots(&p->cx, c->external_roots, &roots, &n_roots));
     struct catalog_opts o = {.store = p->srv.store,
                              .strands = p->srv.strands,
                              .background = p->srv.background,
@@ -121,6 +141,8 @@ static int open_catalog(struct process *p, const struct config *c)
                              .tables_max = (size_t)c->tables_max,
                              .sync = (enum commit_sync)c->commit_sync,
                              .database_suffix = c->database_suffix,
+                             .external_roots = roots,
+                             .n_external_roots = n_roots,
                              .dir_mode = (unsigned)c->dir_mode,
                              .file_mode = (unsigned)c->file_mode,
                              .group = c->group,

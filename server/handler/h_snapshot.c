@@ -126,9 +126,9 @@ int h_rollback(struct request *rq)
     struct rollback *r = ARENA_NEW(&rq->cx.arena, struct rollback);
     if (!r)
         return ctx_nomem(&rq->cx);
+    TRY(h_open_branch(rq, &r->br));
     TRY(rq_json(rq, &body));
     TRY(api_rollback_decode(&rq->cx, body, &in));
-    TRY(h_open_branch(rq, &r->br));
     r->in = (struct rollback_in){
         .snapshot_id = in.snapshot_id, .tag = in.tag, .from_snapshot = in.from_snapshot};
     rq->state = r;

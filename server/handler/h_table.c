@@ -1,8 +1,8 @@
-/* h_table.c - tables: list, create, get, by id, rename, alter, drop.
+/* h_table.c - tables: list, details, create, register, get, by id, rename, alter, drop.
  *
- * Alter and drop have an order with the table's commits, so their change runs on the strand of its
- * main branch; the rest is done on a worker. Create, rename, alter and drop answer 200 with an
- * empty body, which is what Paimon's clients expect. */
+ * Alter and drop have an order with the table's commits, so their change runs on the strand of the
+ * branch that is altered, or of main; the rest is done on a worker. Create, register, rename, alter
+ * and drop answer 200 with an empty body, which is what Paimon's clients expect. */
 #include "proto/api/api_table.h"
 #include "server/handler/handlers.h"
 #include "server/server.h"
@@ -28,24 +28,80 @@ int h_table_create(struct request *rq)
                             in.schema);
 }
 
+int h_table_register(struct request *rq)
+{
+    const struct json *body;
+    struct api_table_register in;
+    TRY(rq_json(rq, &body));
+    TRY(api_table_register_decode(&rq->cx, body, rq->params[1], &in));
+    return cat_table_register(&rq->cx, rq->srv->cat, rq->warehouse, rq->params[1], in.name,
+                              in.path);
+}
+
+static struct api_table described(const struct table_info *t, str object)
+{
+    return (struct api_table){.id = t->row.id,
+                              .database = t->row.db_name,
+                              .object = object,
+                              .path = t->path,
+                              .external = t->row.external.len > 0,
+                              .schema_id = t->row.schema_id,
+                              .schema_json = t->row.schema_json,
+                              .audit = h_audit(&t->row.stamp)};
+}
+
 static int answer_table(struct request *rq, const struct table_info *t, str object)
 {
-    struct api_table out = {.id = t->row.id,
-                            .database = t->row.db_name,
-                            .object = object,
-                            .path = t->path,
-                            .schema_id = t->row.schema_id,
-                            .schema_json = t->row.schema_json,
-                            .audit = h_audit(&t->row.stamp)};
+    struct api_table out = described(t, object);
     return api_table_encode(&rq->cx, &rq->res.body, &out);
+}
+
+static int get_turn(struct request *rq)
+{
+    struct head *h;
+    TRY(branch_head(&rq->cx, rq->state, &h));
+    head_unref(h);
+    rq->next = h_table_get;
+    return STEP_WORKER;
 }
 
 int h_table_get(struct request *rq)
 {
     struct table_info t;
+    struct branch *br;
     str object = rq->params[2];
-    TRY(cat_table_get(&rq->cx, rq->srv->cat, rq->warehouse, rq->params[1], object, &t));
-    return answer_table(rq, &t, object);
+    int rc = cat_table_get(&rq->cx, rq->srv->cat, rq->warehouse, rq->params[1], object, &t);
+    TRY(rc);
+    if (rc == 0)
+        return answer_table(rq, &t, object);
+    TRY(h_open_branch(rq, &br)); /* CAT_NEED */
+    rq->state = br;
+    return h_to_strand(rq, br, get_turn);
+}
+
+/* Those of the page that were dropped since it was read are left out. */
+int h_table_details(struct request *rq)
+{
+    struct page_in in;
+    str type, *names;
+    size_t n, k = 0;
+    TRY(h_page(rq, "tableNamePattern", &in));
+    TRY(rq_query(rq, "tableType", &type));
+    TRY(cat_table_list(&rq->cx, rq->srv->cat, rq->warehouse, rq->params[1], &in, type, &names, &n));
+    struct api_table *out = ARENA_ARRAY(&rq->cx.arena, struct api_table, n ? n : 1);
+    if (!out)
+        return ctx_nomem(&rq->cx);
+    for (size_t i = 0; i < n; i++) {
+        struct table_info t;
+        int rc = cat_table_get(&rq->cx, rq->srv->cat, rq->warehouse, rq->params[1], names[i], &t);
+        if (rc < 0 && rc != E_NOTFOUND)
+            return rc;
+        ctx_reset_err(&rq->cx);
+        if (rc == 0)
+            out[k++] = described(&t, names[i]);
+    }
+    return api_table_details_encode(&rq->cx, &rq->res.body, out, k,
+                                    n == (size_t)in.limit ? names[n - 1] : STR_NONE);
 }
 
 int h_table_by_id(struct request *rq)
@@ -82,9 +138,9 @@ int h_table_alter(struct request *rq)
     struct alter *a = ARENA_NEW(&rq->cx.arena, struct alter);
     if (!a)
         return ctx_nomem(&rq->cx);
+    TRY(h_open_branch(rq, &a->br));
     TRY(rq_json(rq, &body));
     TRY(api_table_alter_decode(&rq->cx, body, &a->changes));
-    TRY(h_open_main(rq, &a->br));
     rq->state = a;
     return h_to_strand(rq, a->br, alter_turn);
 }

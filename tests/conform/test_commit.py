@@ -361,13 +361,24 @@ def test_rollback_to_a_tag_whose_snapshot_expired():
     for n in (1, 2, 3):  # as Java expires them
         os.unlink(t.snapshot_path(n))
     raw.write_file(t.file("snapshot", "EARLIEST"), "4")
-    t.rollback(by_id(2)).error(404, "SNAPSHOT", "2")
+    t.rollback(by_id(3)).error(404, "SNAPSHOT", "3")
     t.rollback(by_tag("two")).ok()
     assert t.head() == snaps[1] and t.snapshot_ids() == [2] and t.latest_hint() == 2
     assert t.read_snapshot(2) == snaps[1]
     with open(t.file("snapshot", "EARLIEST"), encoding="utf-8") as f:
         assert f.read().strip() == "2"
     assert client().get(t.url + "/snapshots/EARLIEST").ok().json()["snapshot"]["id"] == 2
+    assert t.append(1)["id"] == 3
+
+
+def test_rollback_by_id_to_a_snapshot_that_only_a_tag_keeps():
+    t = new_table()
+    snaps = [t.append(1) for _ in range(4)]
+    t.write_tag("two", snaps[1])
+    for n in (1, 2):
+        os.unlink(t.snapshot_path(n))
+    t.rollback(by_id(2)).ok()
+    assert t.head() == snaps[1] and t.read_snapshot(2) == snaps[1]
     assert t.append(1)["id"] == 3
 
 

@@ -522,18 +522,42 @@ def test_alter_refuses_what_would_break_the_table():
     assert t.info()["schemaId"] == 0
 
 
-def test_create_refuses_what_is_not_there_yet():
-    """Kinds of tables that this server does not hold are refused by name, not half made."""
+def test_paths_of_no_root_are_refused():
     db = raw.create_database(client())
-    for kind in ("format-table", "object-table", "iceberg-table", "lance-table", "materialized-table"):
-        schema = {**raw.SCHEMA, "options": {"type": kind}}
+    for path in ("/tmp/escape", "relative", "s3://bucket/t", "file://host/tmp/x", "/", "/tmp/../etc/x",
+                 latch.shared().data_dir + "/latch.db", "/tmp/a%2fb", ""):
+        schema = {**raw.SCHEMA, "options": {"path": path}}
         client().post(database_url(db) + "/tables", {"identifier": ident(db, "t"), "schema": schema}
-                      ).error((400, 501))
-    schema = {**raw.SCHEMA, "options": {"path": "/tmp/escape"}}
-    client().post(database_url(db) + "/tables", {"identifier": ident(db, "t"), "schema": schema}
-                  ).error((400, 501))
+                      ).error(400)
+        client().post(database_url(db) + "/register", {"identifier": ident(db, "t"), "path": path}
+                      ).error(400)
     assert not os.path.exists("/tmp/escape")
     assert client().get(database_url(db) + "/tables").ok().json()["tables"] == []
+
+
+def test_kinds_of_tables_without_snapshots():
+    """The catalog keeps what they are; their files are the clients' own."""
+    db = raw.create_database(client())
+    kinds = ("format-table", "object-table", "iceberg-table", "lance-table")
+    for kind in kinds:
+        schema = {**raw.SCHEMA, "options": {"type": kind, "x": "y"}}
+        client().post(database_url(db) + "/tables", {"identifier": ident(db, kind), "schema": schema}).ok()
+        url = database_url(db) + "/tables/" + kind
+        info = client().get(url).ok().json()
+        assert info["isExternal"] is False and info["schema"]["options"]["type"] == kind
+        assert os.listdir(info["path"][len("file://"):]) == []
+        client().get(url + "/snapshot").error(501)
+        client().post(url + "/branches", {"branch": "b"}).error(501)
+        client().post(url, {"changes": [{"action": "setOption", "key": "z", "value": "1"}]}).ok()
+        after = client().get(url).ok().json()
+        assert after["schema"]["options"]["z"] == "1" and after["schemaId"] == info["schemaId"] + 1
+    details = client().get(database_url(db) + "/table-details?tableType=object-table").ok().json()
+    assert [t["name"] for t in details["tableDetails"]] == ["object-table"]
+    assert details["nextPageToken"] is None
+    for kind in kinds:
+        client().delete(database_url(db) + "/tables/" + kind).ok()
+    schema = {**raw.SCHEMA, "options": {"type": "view"}}
+    client().post(database_url(db) + "/tables", {"identifier": ident(db, "t"), "schema": schema}).error(400)
 
 
 def test_branches_of_a_table_without_any():
