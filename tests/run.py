@@ -4,7 +4,11 @@
 Groups: unit, replay (fuzz corpora), http (the conformance suites that need no client but Python),
 conform (all clients), crash. A suite is a program; it says how many tests passed and failed, by
 cmocka's lines or by "SUITE name: N passed, N failed". A suite that says neither, says 0, or ends with
-another exit code than its numbers mean, has failed. The last line is "N passed, N failed".
+another exit code than its numbers mean, has failed. A suite of somebody else's tests may add
+", N listed, N found": listed are tests that cannot pass, by a list with reasons in the suite.
+
+At the end comes a table of the suites, and last "N passed, N failed", its sum; what is listed counts
+as neither.
 """
 import glob
 import os
@@ -59,7 +63,19 @@ def count(text):
     return sum(map(int, passed)), max(map(int, failed), default=0)
 
 
+def listed(text):
+    """How many tests ran and are on a list of what cannot pass."""
+    return sum(map(int, re.findall(r"^SUITE \S+: \d+ passed, \d+ failed, (\d+) listed", text, re.M)))
+
+
+def found(text, others):
+    """How many tests there are: what the suite says, else what it counted."""
+    own = re.findall(r"^SUITE \S+: .*, (\d+) found", text, re.M)
+    return sum(map(int, own)) if own else others
+
+
 def run(group, name, argv):
+    """A row of the table."""
     t0 = time.time()
     try:
         env = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
@@ -74,30 +90,42 @@ def run(group, name, argv):
     passed, failed = got if got else (0, 0)
     if passed + failed == 0 or (code != 0) != (failed > 0):
         failed = max(failed, 1)
-    took = time.time() - t0
-    print(f"{name:<34} {passed:>6} passed {failed:>4} failed {took:>8.1f} s", flush=True)
+    on_list = listed(text)
+    row = (name, found(text, passed + failed + on_list), passed, failed, on_list, time.time() - t0)
+    show(row)
     if failed:
         print("\n".join("    | " + line for line in text.splitlines()[-120:]), flush=True)
     elif os.environ.get("VERBOSE"):
         print(text, flush=True)
-    return passed, failed
+    return row
+
+
+def show(row):
+    name, _, passed, failed, on_list, took = row
+    also = f" {on_list:>4} listed" if on_list else ""
+    print(f"{name:<34} {passed:>6} passed {failed:>4} failed{also} {took:>8.1f} s", flush=True)
+
+
+def table(rows):
+    """Prints the table and its sum; returns how many failed."""
+    total = ("all", *(sum(row[i] for row in rows) for i in range(1, 6)))
+    print(f"\n{'suite':<34} {'found':>7} {'passed':>7} {'failed':>7} {'listed':>7} {'seconds':>8}")
+    for name, *numbers, took in rows + [total]:
+        print(f"{name:<34}", *(f"{n:>7}" for n in numbers), f"{took:>8.1f}")
+    print(f"{total[2]} passed, {total[3]} failed", flush=True)
+    return total[3]
 
 
 def main(groups):
-    passed = failed = 0
+    rows = []
     for wanted in groups:
         group, _, part = wanted.partition("/")
-        n = 0
-        for name, argv in suites(group):
-            if part not in name:
-                continue
-            p, f = run(group, name, argv)
-            passed, failed, n = passed + p, failed + f, n + 1
-        if n == 0:
+        new = [run(group, name, argv) for name, argv in suites(group) if part in name]
+        if not new:
             print(f"{wanted}: no suite found")
-            failed += 1
-    print(f"{passed} passed, {failed} failed", flush=True)
-    return 1 if failed else 0
+            new = [(wanted, 0, 0, 1, 0, 0.0)]
+        rows += new
+    return 1 if table(rows) else 0
 
 
 if __name__ == "__main__":

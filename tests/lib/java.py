@@ -22,11 +22,15 @@ class Failed(Exception):
         self.classes, self.messages = words[::2], words[1::2]
 
 
+def in_order(jars):
+    """Jars as a class path wants them: the Hadoop jar carries old copies of other libraries, so it goes
+    last."""
+    return sorted(jars, key=lambda j: ("shaded-hadoop" in j, j))
+
+
 def class_path():
-    jars = sorted(glob.glob(os.path.join(DEPS, "*.jar")))
+    jars = in_order(glob.glob(os.path.join(DEPS, "*.jar")))
     assert jars, "no jars in %s: run tests/setup/clients.sh" % DEPS
-    # The Hadoop jar carries old copies of other libraries, so it goes last.
-    jars.sort(key=lambda j: "shaded-hadoop" in j)
     return ":".join([CLASSES] + jars)
 
 

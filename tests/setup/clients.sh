@@ -1,7 +1,8 @@
 #!/bin/bash
-# clients.sh [python|java]: fetches the stock Paimon clients that the conformance suites drive.
-#   build/deps/venv       pypaimon 2.1.0 and all it needs, by requirements.txt
-#   build/deps/java/*.jar the Java client, by pom.xml
+# clients.sh [python|java|suite]: fetches the stock Paimon clients that the conformance suites drive.
+#   build/deps/venv               pypaimon 2.1.0 and all it needs, by requirements.txt
+#   build/deps/java/*.jar         the Java client, by pom.xml
+#   build/deps/paimon-suite/*.jar Paimon's own tests of a REST catalog, by pom-suite.xml
 # A stamp beside each holds the checksum of its list: a second run does nothing. A half made folder has
 # no stamp and is made anew. Packages come through pip and Maven as this machine has them set up.
 set -euo pipefail
@@ -49,16 +50,24 @@ python_client() {
     echo "$wanted" >"$deps/venv.stamp"
 }
 
-java_client() {
+jars() { # folder under build/deps, pom, a jar that must come of it, what it is
     local wanted
-    wanted=$(sha256sum <"$here/pom.xml")
-    ! fresh "$deps/java.stamp" "$wanted" || return 0
+    wanted=$(sha256sum <"$here/$2")
+    ! fresh "$deps/$1.stamp" "$wanted" || return 0
     command -v mvn >/dev/null || die "no mvn: run tests/setup/packages.sh test"
-    echo "clients.sh: fetching the Java client into build/deps/java"
-    rm -rf "$deps/java" "$deps/java.stamp"
-    quietly mvn -B -q -f "$here/pom.xml" dependency:copy-dependencies "-DoutputDirectory=$deps/java"
-    ls "$deps"/java/paimon-bundle-*.jar >/dev/null || die "Maven made no build/deps/java/paimon-bundle-*.jar"
-    echo "$wanted" >"$deps/java.stamp"
+    echo "clients.sh: fetching $4 into build/deps/$1"
+    rm -rf "${deps:?}/$1" "$deps/$1.stamp"
+    quietly mvn -B -q -f "$here/$2" dependency:copy-dependencies "-DoutputDirectory=$deps/$1"
+    compgen -G "$deps/$1/$3" >/dev/null || die "Maven made no build/deps/$1/$3"
+    echo "$wanted" >"$deps/$1.stamp"
+}
+
+java_client() {
+    jars java pom.xml 'paimon-bundle-*.jar' "the Java client"
+}
+
+paimon_suite() {
+    jars paimon-suite pom-suite.xml 'paimon-core-*-tests.jar' "Paimon's own suite"
 }
 
 mkdir -p "$deps"
@@ -67,9 +76,11 @@ flock 9
 case ${1:-all} in
     python) python_client ;;
     java) java_client ;;
+    suite) paimon_suite ;;
     all)
         python_client
         java_client
+        paimon_suite
         ;;
-    *) die "usage: clients.sh [python|java]" ;;
+    *) die "usage: clients.sh [python|java|suite]" ;;
 esac
