@@ -53,6 +53,25 @@ static void test_body(void **state)
     ctx_done(&cx);
 }
 
+/* Java takes the text of these two as a format. */
+static void test_no_percent_sign_where_java_formats(void **state)
+{
+    (void)state;
+    struct err_rec e = {
+        .code = E_INVAL, .res = RES_TABLE, .res_name = "a%b", .msg = "100% of 'a%b'"};
+    for (int i = 0; i < 2; i++)
+        assert_body(&e, i ? 501 : 400,
+                    i ? "{\"message\":\"100\xEF\xBC\x85 of 'a\xEF\xBC\x85"
+                        "b'\",\"resourceType\":"
+                        "\"TABLE\",\"resourceName\":\"a%b\",\"code\":501}"
+                      : "{\"message\":\"100\xEF\xBC\x85 of 'a\xEF\xBC\x85"
+                        "b'\",\"resourceType\":"
+                        "\"TABLE\",\"resourceName\":\"a%b\",\"code\":400}");
+    assert_body(&e, 404,
+                "{\"message\":\"100% of 'a%b'\",\"resourceType\":\"TABLE\",\"resourceName\":"
+                "\"a%b\",\"code\":404}");
+}
+
 static void test_message_is_never_empty(void **state)
 {
     (void)state;
@@ -71,6 +90,7 @@ int main(void)
         cmocka_unit_test(test_status),
         cmocka_unit_test(test_retry),
         cmocka_unit_test(test_body),
+        cmocka_unit_test(test_no_percent_sign_where_java_formats),
         cmocka_unit_test(test_message_is_never_empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
