@@ -42,10 +42,11 @@ struct table_schema { /* schema/schema-<id> */
  * columns; ids are distinct. `path` names the object in errors. */
 int schema_decode(struct ctx *cx, const struct json *v, const char *path,
                   struct schema *ret) WARN_UNUSED;
-/* What Paimon refuses, beyond that, in a table with data files (type "table"), as far as columns
- * and keys decide it: names that Paimon uses itself, key columns of nested types (E_UNSUPPORTED),
- * nothing but partition columns in the primary key, bucket-key columns, where a BLOB may be. Other
- * options are not looked at. Call it again after changes. */
+/* What Paimon refuses, beyond that, in a table with data files (type "table"): names that Paimon
+ * uses itself, key columns of nested types, option values that their types cannot be read from,
+ * options that exclude each other or name what is not there, types that the file format cannot hold,
+ * default values that cannot be cast. E_INVAL, or E_UNSUPPORTED where Java says so. It judges the
+ * whole: call it again after changes. What some line of Paimon from 1.4 on takes is taken. */
 int schema_check_table(struct ctx *cx, const struct schema *s) WARN_UNUSED;
 /* The Schema object: fields, partitionKeys, primaryKeys and options always, comment when set. */
 void schema_encode(struct json_out *o, const struct schema *s);

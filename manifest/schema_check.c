@@ -1,13 +1,32 @@
-/* schema_check.c - what Paimon refuses in the schema of a table with data files.
+/* schema_check.c - what Paimon refuses in the schema of a table with data files: the order of the
+ * rules, and those about names and keys.
  *
  * Source: paimon-core SchemaValidation.validateTableSchema and the constructor of paimon-api's
- * TableSchema, as far as columns, types and keys decide it; a table that breaks one of these rules
- * cannot be opened by Java. E_UNSUPPORTED where Java throws UnsupportedOperationException, else
- * E_INVAL. No state; any thread. */
-#include "manifest/schema.h"
+ * TableSchema; a table that breaks one of these rules cannot be opened by Java. E_UNSUPPORTED where
+ * Java throws UnsupportedOperationException, else E_INVAL. First every option is read by its type,
+ * so the rules behind it meet no wrong text. What only some lines of Paimon refuse is accepted.
+ * Time is linear in columns and options, as lookups go through a map. No state; any thread. */
+#include "manifest/schema_check_int.h"
+#include "proto/base/assert.h"
 
-#define SHOWN_MAX 64 /* bytes of a client's text in a message */
-#define SHOWN(s)  ((s).len < SHOWN_MAX ? (int)(s).len : SHOWN_MAX), (s).p
+const struct data_field *check_column(const struct check *c, str name)
+{
+    return map_get(&c->columns, name);
+}
+
+bool check_on(const struct check *c, const char *key)
+{
+    bool on = false;
+    ASSERT(opt_find(str_of(key))->where == OPT_WHERE_BOTH); /* else its text was not looked at */
+    int rc = opt_bool(c->cx, c->o, key, &on);
+    ASSERT(rc == 0);
+    return on;
+}
+
+bool check_set(const struct check *c, const char *key)
+{
+    return opt_text(c->o, key).p != NULL;
+}
 
 static int check_name(struct ctx *cx, str name)
 {
@@ -83,51 +102,7 @@ static int check_primary(struct ctx *cx, const struct schema *s)
         "add a column that is no partition key");
 }
 
-static int check_bucket_column(struct ctx *cx, const struct schema *s, str name)
-{
-    const struct data_field *f = schema_field(s, name);
-    if (!f)
-        return ctx_fail(cx, E_INVAL, RES_COLUMN, name,
-                        "option bucket-key names \"%.*s\", which is no column; give columns "
-                        "separated by ',' without blanks",
-                        SHOWN(name));
-    if (schema_is_key(&s->partition_keys, name))
-        return ctx_fail(cx, E_INVAL, RES_COLUMN, name,
-                        "option bucket-key names the partition key \"%.*s\"; leave it out",
-                        SHOWN(name));
-    if (s->primary_keys.n > 0 && !schema_is_key(&s->primary_keys, name))
-        return ctx_fail(cx, E_INVAL, RES_COLUMN, name,
-                        "option bucket-key names \"%.*s\", which is no primary key; a table with "
-                        "primary keys takes its bucket keys from them",
-                        SHOWN(name));
-    if (f->type->kind >= TYPE_ARRAY && f->type->kind != TYPE_VECTOR)
-        return ctx_fail(
-            cx, E_INVAL, RES_COLUMN, name,
-            "option bucket-key names \"%.*s\" of the nested type %s; use another column",
-            SHOWN(name), types_kind_name(f->type->kind));
-    return 0;
-}
-
-/* As Java splits it: blanks count, commas at the end do not. */
-static int check_bucket_key(struct ctx *cx, const struct schema *s)
-{
-    str rest = schema_option(s, "bucket-key"), part;
-    if (str_trim(rest).len == 0)
-        return 0;
-    while (rest.len > 0 && rest.p[rest.len - 1] == ',')
-        rest.len--;
-    if (rest.len == 0)
-        return 0;
-    for (size_t n = 1; str_split(&rest, ',', &part); n++) {
-        if (n > SCHEMA_KEYS_MAX)
-            return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE,
-                            "option bucket-key names more than %d columns", SCHEMA_KEYS_MAX);
-        TRY(check_bucket_column(cx, s, part));
-    }
-    return 0;
-}
-
-int schema_check_table(struct ctx *cx, const struct schema *s)
+static int check_columns(struct ctx *cx, const struct schema *s)
 {
     for (size_t i = 0; i < s->n_fields; i++) {
         TRY(check_name(cx, s->fields[i].name));
@@ -135,6 +110,42 @@ int schema_check_table(struct ctx *cx, const struct schema *s)
     }
     TRY(check_key_types(cx, s, &s->partition_keys, "partition"));
     TRY(check_key_types(cx, s, &s->primary_keys, "primary"));
-    TRY(check_primary(cx, s));
-    return check_bucket_key(cx, s);
+    return check_primary(cx, s);
+}
+
+static int check_begin(struct check *c)
+{
+    for (size_t i = c->s->n_fields; i-- > 0;) { /* of two equal names the first counts */
+        if (map_put(&c->columns, c->s->fields[i].name, (void *)(uintptr_t)&c->s->fields[i]) < 0)
+            return ctx_nomem(c->cx);
+    }
+    TRY(opt_check_all(c->cx, c->o));
+    c->keyed = c->s->primary_keys.n > 0;
+    c->vectors = check_on(c, "deletion-vectors.enabled");
+    TRY(opt_i64(c->cx, c->o, "bucket", &c->bucket));
+    TRY(opt_enum(c->cx, c->o, "merge-engine", &c->engine));
+    return opt_enum(c->cx, c->o, "changelog-producer", &c->producer);
+}
+
+static int check_rules(struct check *c)
+{
+    TRY(check_begin(c));
+    TRY(check_bucket(c));
+    TRY(check_scan(c));
+    TRY(check_sequence(c));
+    TRY(check_engine(c));
+    TRY(check_producer(c));
+    TRY(check_format(c));
+    TRY(check_features(c));
+    return check_defaults(c);
+}
+
+int schema_check_table(struct ctx *cx, const struct schema *s)
+{
+    struct check c = {.cx = cx, .s = s, .o = &s->options};
+    TRY(check_columns(cx, s));
+    map_init(&c.columns);
+    int rc = check_rules(&c);
+    map_done(&c.columns);
+    return rc;
 }

@@ -543,28 +543,36 @@ static void test_primary_key_rules(void **state)
 static void test_bucket_key(void **state)
 {
     (void)state;
-    check_takes(OPTIONS("\"bucket-key\":\"a\""));
-    check_takes(OPTIONS("\"bucket-key\":\"a,c\""));
-    check_takes(OPTIONS("\"bucket-key\":\"a,,\""));
-    check_takes(OPTIONS("\"bucket-key\":\"\""));
-    check_takes(OPTIONS("\"bucket-key\":\" \""));
-    check_takes(OPTIONS("\"bucket-key\":\",\""));
-    check_refuses(OPTIONS("\"bucket-key\":\"z\""), E_INVAL, "\"z\", which is no column");
-    check_refuses(OPTIONS("\"bucket-key\":\"a, c\""), E_INVAL, "\" c\", which is no column");
-    check_refuses(OPTIONS("\"bucket-key\":\"a,,c\""), E_INVAL, "\"\", which is no column");
-    check_refuses(SCHEMA(",\"partitionKeys\":[\"a\"],\"options\":{\"bucket-key\":\"a\"}"), E_INVAL,
+#define BUCKET_KEY(k) OPTIONS("\"bucket\":\"2\",\"bucket-key\":\"" k "\"")
+    check_takes(BUCKET_KEY("a"));
+    check_takes(BUCKET_KEY("a,c"));
+    check_takes(BUCKET_KEY("a,,"));
+    check_refuses(BUCKET_KEY(""), E_INVAL, "You should define a 'bucket-key'");
+    check_refuses(BUCKET_KEY(" "), E_INVAL, "You should define a 'bucket-key'");
+    check_refuses(BUCKET_KEY(","), E_INVAL, "You should define a 'bucket-key'");
+    check_refuses(BUCKET_KEY("a,a"), E_INVAL, "the column \"a\" twice");
+    check_refuses(OPTIONS("\"bucket-key\":\"\""), E_INVAL, "Cannot define 'bucket-key'");
+    check_refuses(BUCKET_KEY("z"), E_INVAL, "\"z\", which is no column");
+    check_refuses(BUCKET_KEY("a, c"), E_INVAL, "\" c\", which is no column");
+    check_refuses(BUCKET_KEY("a,,c"), E_INVAL, "\"\", which is no column");
+#define BUCKET "\"options\":{\"bucket\":\"2\",\"bucket-key\":"
+    check_refuses(SCHEMA(",\"partitionKeys\":[\"a\"]," BUCKET "\"a\"}"), E_INVAL,
                   "the partition key \"a\"");
-    check_refuses(SCHEMA(",\"primaryKeys\":[\"a\"],\"options\":{\"bucket-key\":\"c\"}"), E_INVAL,
+    check_refuses(SCHEMA(",\"primaryKeys\":[\"a\"]," BUCKET "\"c\"}"), E_INVAL,
                   "\"c\", which is no primary key");
-    check_takes(SCHEMA(",\"primaryKeys\":[\"a\",\"b\"],\"options\":{\"bucket-key\":\"b\"}"));
-    check_refuses("{\"fields\":[{\"id\":0,\"name\":\"l\",\"type\":" ARRAY_OF(
-                      "\"INT\"") "}],"
-                                 "\"options\":{\"bucket-key\":\"l\"}}",
+    check_takes(SCHEMA(",\"primaryKeys\":[\"a\",\"b\"]," BUCKET "\"b\"}"));
+    check_takes(SCHEMA(",\"primaryKeys\":[\"a\",\"b\"]," BUCKET "\"b,b\"}"));
+    check_takes(SCHEMA(",\"primaryKeys\":[\"a\",\"b\"]," BUCKET "\",\"}"));
+    check_refuses("{\"fields\":[{\"id\":0,\"name\":\"l\",\"type\":" ARRAY_OF("\"INT\"") "}]," BUCKET
+                                                                                        "\"l\"}}",
                   E_INVAL, "of the nested type ARRAY");
     struct buf b = {0};
-    buf_addz(&b, "{" FIELDS ",\"options\":{\"bucket-key\":\"");
+    buf_addz(&b, "{\"fields\":[");
     for (int i = 0; i <= SCHEMA_KEYS_MAX; i++)
-        buf_addz(&b, "a,");
+        buf_addf(&b, "%s{\"id\":%d,\"name\":\"c%d\",\"type\":\"INT\"}", i ? "," : "", i, i);
+    buf_addz(&b, "]," BUCKET "\"");
+    for (int i = 0; i <= SCHEMA_KEYS_MAX; i++)
+        buf_addf(&b, "c%d,", i);
     buf_addz(&b, "\"}}");
     check_refuses(keep(&b), E_INVAL, "more than 1024 columns");
 }
@@ -572,7 +580,7 @@ static void test_bucket_key(void **state)
 static void test_blob(void **state)
 {
     (void)state;
-    check_takes(ONE("b", "\"BLOB\""));
+    check_refuses(ONE("b", "\"BLOB\""), E_INVAL, "Data evolution config must enabled");
     check_takes(ONE("b", ARRAY_OF("\"BLOB\"")));
     check_takes(ONE("b", MAP_OF("\"INT\"", "\"BLOB\"")));
     check_refuses(ONE("b", ROW_OF("\"BLOB\"")), E_INVAL, "column \"b\" has the type ROW<`x` BLOB>");
