@@ -17,7 +17,7 @@ import java  # noqa: E402
 import latch  # noqa: E402
 import raw  # noqa: E402
 
-RANDOM_CASES = 1300
+RANDOM_CASES = 900
 
 # What Java 1.4.2 refuses and Latch takes: (part of Java's message, a condition on the schema, reason).
 # Latch refuses only what all lines of Paimon from 1.4 to the tree of 2.1 refuse.

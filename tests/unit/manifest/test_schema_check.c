@@ -506,6 +506,22 @@ static void test_default_texts(void **state)
     DEFAULTS("VARIANT ARRAY", NULL, "[]");
 }
 
+/* A table that an older version made with a wrong option: taking the option away mends it. */
+static void test_mended(void **state)
+{
+    (void)state;
+    static const struct rule r = {"'ignore-delete':'max','x':'y'", PK_A, 0, "", NULL};
+    const struct json *v;
+    struct schema s;
+    assert_int_equal(json_parse(&cx, str_of(json_of(&r)), "test", &v), 0);
+    assert_int_equal(schema_decode(&cx, v, "schema", &s), 0);
+    assert_int_equal(schema_check_table(&cx, &s), E_INVAL);
+    assert_int_equal(schema_remove_option(&cx, &s, STR_LIT("x")), 0);
+    assert_int_equal(schema_check_table(&cx, &s), E_INVAL); /* the result is judged */
+    assert_int_equal(schema_remove_option(&cx, &s, STR_LIT("ignore-delete")), 0);
+    assert_int_equal(schema_check_table(&cx, &s), 0);
+}
+
 /* --- limits ----------------------------------------------------------------------------------- */
 
 /* 10,000 columns with defaults, and thousands of options that name them. */
@@ -589,8 +605,8 @@ int main(void)
         T(test_producer),      T(test_retention),     T(test_formats),
         T(test_blobs),         T(test_columns_named), T(test_tracking),
         T(test_override),      T(test_chain),         T(test_default_numbers),
-        T(test_default_times), T(test_default_texts), T(test_wide),
-        T(test_long_default),  T(test_no_memory),
+        T(test_default_times), T(test_default_texts), T(test_mended),
+        T(test_wide),          T(test_long_default),  T(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
