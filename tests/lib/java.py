@@ -1,4 +1,5 @@
-"""Drives LatchClient.java, the stock Java client: one JVM, a command a line."""
+"""Drives LatchClient.java, the stock Java client: one JVM, a command a line (and other programs that
+talk the same way)."""
 
 import glob
 import os
@@ -9,7 +10,7 @@ import threading
 import latch
 
 DEPS = os.path.join(latch.ROOT, "build", "deps", "java")
-SOURCE = os.path.join(latch.ROOT, "tests", "conform", "java", "LatchClient.java")
+SOURCES = os.path.join(latch.ROOT, "tests", "conform", "java")
 ANSWER_TIMEOUT_S = 120
 CLASSES = os.path.join(latch.ROOT, "build", "deps", "java-classes")
 
@@ -34,25 +35,25 @@ def class_path():
     return ":".join([CLASSES] + jars)
 
 
-def compile_client():
-    made = os.path.join(CLASSES, "LatchClient.class")
-    if os.path.exists(made) and os.path.getmtime(made) >= os.path.getmtime(SOURCE):
+def compile_program(name):
+    source, made = os.path.join(SOURCES, name + ".java"), os.path.join(CLASSES, name + ".class")
+    if os.path.exists(made) and os.path.getmtime(made) >= os.path.getmtime(source):
         return
     os.makedirs(CLASSES, exist_ok=True)
-    done = subprocess.run(["javac", "-nowarn", "-Xlint:none", "-d", CLASSES, "-cp", class_path(), SOURCE],
+    done = subprocess.run(["javac", "-nowarn", "-Xlint:none", "-d", CLASSES, "-cp", class_path(), source],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
 
 class Client:
-    def __init__(self):
-        compile_client()
+    def __init__(self, program="LatchClient"):
+        compile_program(program)
         self.log = tempfile.TemporaryFile()
         self.proc = subprocess.Popen(
             ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx512m",
              "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
              "--add-opens=java.base/java.util=ALL-UNNAMED", "--add-opens=java.base/java.lang=ALL-UNNAMED",
-             "-cp", class_path(), "LatchClient"],
+             "-cp", class_path(), program],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True, encoding="utf-8")
         self._answer()
 
