@@ -3,7 +3,8 @@
  *
  * One case a line: SCHEMA TAB CHANGES TAB SNAPSHOTS (JSON of org.apache.paimon.schema.Schema, JSON of
  * an array of SchemaChange, true or false); one answer a line: "ok TAB JSON of the TableSchema" or
- * "err TAB class TAB message ..." as LatchClient.java writes it.
+ * "err TAB class TAB message ..." as LatchClient.java writes it; class Invalid: only the validation of the
+ * whole schema refused.
  */
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
@@ -44,8 +45,19 @@ public final class AlterOracle {
                 RESTApi.fromJson("{\"changes\":" + changes + "}", AlterTableRequest.class).getChanges();
         TableSchema made = SchemaManager.generateTableSchema(
                 old, list, new LazyField<>(() -> snapshots), new LazyField<>(() -> Identifier.create("d", "t")));
-        SchemaValidation.validateTableSchema(made);
+        try {
+            SchemaValidation.validateTableSchema(made);
+        } catch (Throwable t) {
+            throw new Invalid(t);
+        }
         return RESTApi.toJson(made);
+    }
+
+    /** The changes may be made, but the schema as a whole is refused. */
+    private static final class Invalid extends Exception {
+        Invalid(Throwable cause) {
+            super(cause);
+        }
     }
 
     private static String oneLine(String s) {
