@@ -53,10 +53,11 @@ static int record_file(struct ctx *cx, struct branch *br, const struct schema_at
     return rc < 0 ? alter_unsure(cx, br, ts->id) : 0;
 }
 
-static int change(struct ctx *cx, const struct json *changes, bool has_snapshots, int64_t id,
+static int change(struct ctx *cx, struct branch *br, const struct json *changes, int64_t id,
                   struct table_schema *ts)
 {
-    TRY(schema_change_apply(cx, changes, has_snapshots, &ts->schema));
+    bool has_snapshots = br->table->managed && br->head;
+    TRY(schema_change_apply(cx, changes, has_snapshots, branch_object(cx, br), ts));
     ts->id = id;
     ts->time_millis = clock_wall_ms();
     return 0;
@@ -76,7 +77,7 @@ static int alter_once(struct ctx *cx, struct branch *br, const struct json *chan
         return ctx_fail(cx, E_CORRUPT, RES_TABLE, at.name,
                         "schema file %lld of table %.*s is gone; put it back before you alter it",
                         (long long)at.id, STR(at.name));
-    TRY(change(cx, changes, br->head != NULL, at.id + 1, &ts));
+    TRY(change(cx, br, changes, at.id + 1, &ts));
     TRY(schema_check_table(cx, &ts.schema));
     rc = schema_put(cx, &at, &ts, &put);
     if (rc == E_UNKNOWN)
@@ -119,7 +120,7 @@ static int alter_row(struct ctx *cx, struct branch *br, const struct json *chang
     TRY(json_parse(cx, at.json, "schema", &old));
     TRY(schema_decode(cx, old, "schema", &ts.schema));
     ts.highest_field_id = types_highest_id(ts.schema.fields, ts.schema.n_fields);
-    TRY(change(cx, changes, /* has_snapshots= */ false, at.id + 1, &ts));
+    TRY(change(cx, br, changes, at.id + 1, &ts));
     rc = record(cx, &at, &ts);
     return rc == E_RACE ? (cx->err.code = E_BUSY) : rc;
 }

@@ -8,6 +8,7 @@
  * Drop: (1) store: row gone, "purge" intent; (2) the directory, in the background. */
 #include "catalog/catalog_int.h"
 
+#include "manifest/directives.h"
 #include "manifest/layout.h"
 #include "manifest/schema.h"
 #include "proto/base/clock.h"
@@ -37,7 +38,10 @@ static int schema_accept(struct ctx *cx, const struct json *j, struct schema *s)
 {
     TRY(schema_decode(cx, j, "schema", s));
     TRY(type_check(cx, type_of(s)));
-    return type_managed(type_of(s)) ? schema_check_table(cx, s) : 0;
+    if (!type_managed(type_of(s)))
+        return 0;
+    TRY(directives_apply(cx, s));
+    return schema_check_table(cx, s);
 }
 
 static int dir_base(struct ctx *cx, const struct db_row *db, str name, bool random, str *ret)

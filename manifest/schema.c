@@ -259,12 +259,11 @@ static int set_key_nullability(struct ctx *cx, struct schema *s, bool nullable)
     return 0;
 }
 
-static int normalise(struct ctx *cx, struct schema *s)
+int schema_settle(struct ctx *cx, struct schema *s)
 {
     bool nullable = false;
     TRY(take_key_option(cx, s, "partition", &s->partition_keys, "partitionKeys"));
     TRY(take_key_option(cx, s, "primary-key", &s->primary_keys, "primaryKeys"));
-    TRY(types_check_ids(cx, s->fields, s->n_fields));
     TRY(check_keys(cx, s, &s->partition_keys, "partition"));
     TRY(check_keys(cx, s, &s->primary_keys, "primary"));
     TRY(schema_option_bool(cx, s, "primary-key.nullable", false, &nullable));
@@ -277,7 +276,10 @@ int schema_decode(struct ctx *cx, const struct json *v, const char *path, struct
 {
     struct schema s = {0};
     TRY(decode_members(cx, v, path, /* need_ids= */ false, &s));
-    if (normalise(cx, &s) < 0)
+    int rc = types_check_ids(cx, s.fields, s.n_fields);
+    if (rc == 0)
+        rc = schema_settle(cx, &s);
+    if (rc < 0)
         return ctx_prefix(cx, "%s", path);
     *ret = s;
     return 0;

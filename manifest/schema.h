@@ -42,6 +42,9 @@ struct table_schema { /* schema/schema-<id> */
  * columns; ids are distinct. `path` names the object in errors. */
 int schema_decode(struct ctx *cx, const struct json *v, const char *path,
                   struct schema *ret) WARN_UNUSED;
+/* The same after changes, but for the ids (pypaimon wrote some twice): key lists given as options,
+ * keys that name existing columns once, nullability of the primary key. */
+int schema_settle(struct ctx *cx, struct schema *s) WARN_UNUSED;
 /* What Paimon refuses, beyond that, in a table with data files (type "table"): names that Paimon
  * uses itself, key columns of nested types, option values that their types cannot be read from,
  * options that exclude each other or name what is not there, types that the file format cannot hold,

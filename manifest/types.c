@@ -102,6 +102,21 @@ const struct data_type *types_with_nullable(struct arena *a, const struct data_t
     return copy;
 }
 
+int types_levels(const struct data_type *t)
+{
+    int inner = 0, levels = t->kind == TYPE_ROW ? 3 : t->kind >= TYPE_ARRAY;
+    const struct data_type *const below[] = {t->key, t->value};
+    for (size_t i = 0; i < sizeof below / sizeof *below; i++) {
+        int n = below[i] ? types_levels(below[i]) : 0;
+        inner = n > inner ? n : inner;
+    }
+    for (size_t i = 0; i < t->n_fields; i++) {
+        int n = types_levels(t->fields[i].type);
+        inner = n > inner ? n : inner;
+    }
+    return levels + inner;
+}
+
 /* --- names and ids --- */
 
 static int by_name(const void *pa, const void *pb)
@@ -216,6 +231,43 @@ int types_check_ids(struct ctx *cx, const struct data_field *fields, size_t n)
                         "the field id %d is too high, ids from %d on are Paimon's own; number the "
                         "fields anew or send no ids",
                         (int)all.ids[all.n - 1], FIELD_ID_SYSTEM);
+    return 0;
+}
+
+int types_next_id(struct ctx *cx, int32_t *highest)
+{
+    if (*highest >= FIELD_ID_SYSTEM - 1)
+        return ctx_fail(cx, E_UNSUPPORTED, RES_NONE, STR_NONE,
+                        "the table has used up its field ids (the highest is %d); copy it into a "
+                        "new table",
+                        (int)*highest);
+    ++*highest;
+    return 0;
+}
+
+int types_renumber(struct ctx *cx, const struct data_type *t, int32_t *highest,
+                   const struct data_type **ret)
+{
+    *ret = t;
+    if (t->kind < TYPE_ARRAY)
+        return 0;
+    struct data_type *copy = ARENA_NEW(&cx->arena, struct data_type);
+    struct data_field *fields = ARENA_ARRAY(&cx->arena, struct data_field, t->n_fields);
+    if (!copy || (!fields && t->n_fields > 0))
+        return ctx_nomem(cx);
+    *copy = *t;
+    if (t->key)
+        TRY(types_renumber(cx, t->key, highest, &copy->key));
+    if (t->value)
+        TRY(types_renumber(cx, t->value, highest, &copy->value));
+    for (size_t i = 0; i < t->n_fields; i++) {
+        fields[i] = t->fields[i];
+        TRY(types_renumber(cx, t->fields[i].type, highest, &fields[i].type));
+        TRY(types_next_id(cx, highest));
+        fields[i].id = *highest;
+    }
+    copy->fields = fields;
+    *ret = copy;
     return 0;
 }
 

@@ -91,6 +91,16 @@ int types_check_ids(struct ctx *cx, const struct data_field *fields, size_t n) W
 /* The same type with this nullability, itself if it has it already; NULL on no memory. */
 const struct data_type *types_with_nullable(struct arena *a, const struct data_type *t,
                                             bool nullable);
+/* A copy in which the fields of all ROWs are numbered from *highest + 1 on, those inside a field
+ * before the field itself, as Java does it for a new column. *highest becomes the last number given.
+ * E_UNSUPPORTED when the numbers run out. */
+int types_renumber(struct ctx *cx, const struct data_type *t, int32_t *highest,
+                   const struct data_type **ret) WARN_UNUSED;
+int types_next_id(struct ctx *cx, int32_t *highest) WARN_UNUSED; /* one more; E_UNSUPPORTED */
+/* E_INVAL unless the element of the VECTOR t is of a type that it may have. */
+int types_check_vector(struct ctx *cx, const struct data_type *t) WARN_UNUSED;
+/* JSON levels that t nests; what is made from parts must keep to TYPES_DEPTH_MAX. */
+int types_levels(const struct data_type *t);
 /* Is there a type of this kind in t, itself included? */
 bool types_contains(const struct data_type *t, enum type_kind kind);
 bool types_equal(const struct data_type *a, const struct data_type *b); /* ids and comments too */

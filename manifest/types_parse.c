@@ -366,7 +366,7 @@ static int parse_atomic(struct sql *q, const struct data_type **ret)
     return 0;
 }
 
-static int check_vector(struct ctx *cx, const struct data_type *t)
+int types_check_vector(struct ctx *cx, const struct data_type *t)
 {
     enum type_kind k = t->value->kind;
     if (k == TYPE_BOOLEAN || (k >= TYPE_TINYINT && k <= TYPE_DOUBLE))
@@ -386,7 +386,7 @@ static int parse_vector(struct sql *q, const struct data_type **ret)
         return ctx_nomem(q->cx);
     TRY(want_sign(q, '<'));
     TRY(parse_atomic(q, &t->value));
-    TRY(check_vector(q->cx, t));
+    TRY(types_check_vector(q->cx, t));
     TRY(want_sign(q, ','));
     TRY(want_int(q, "the length", 1, TYPE_LENGTH_MAX, &t->length));
     TRY(want_sign(q, '>'));
@@ -523,7 +523,7 @@ static int decode_vector(struct dec *d, const struct json *v, struct data_type *
 {
     int64_t length;
     TRY(decode_child(d, v, "element", &t->value));
-    TRY(check_vector(d->cx, t));
+    TRY(types_check_vector(d->cx, t));
     TRY(json_want_i64(d->cx, v, "", "length", &length));
     TRY(doc_range(d->cx, "", "length", length, 1, TYPE_LENGTH_MAX));
     t->length = (int32_t)length;

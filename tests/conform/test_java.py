@@ -1,6 +1,7 @@
 """The stock Java client, paimon-bundle 1.4.2: what its users do, unchanged. It knows no uuids."""
 
 import atexit
+import json
 import os
 import sys
 
@@ -203,6 +204,39 @@ def test_warehouse_with_an_odd_name():
     finally:
         client.open(latch.shared())
     server.stop()
+
+
+def test_evolved_schema():
+    """Written, altered, written, read; and the exceptions that a refusal becomes."""
+    def alter(*changes):
+        j()("alter", *t, json.dumps(changes))
+
+    def string(name, **members):
+        return {"action": "addColumn", "fieldNames": [name], "dataType": "STRING", **members}
+
+    for kind in ("pk", "append"):
+        t = new_table(kind)
+        j()("write", *t, "1,abcd", "2,efgh")
+        alter(string("s", comment="new"), {"action": "renameColumn", "fieldNames": ["v"], "newName": "w"})
+        j()("write", *t, "3,ijkl,x")
+        assert j().rows("read", *t) == [(1, "abcd", "null"), (2, "efgh", "null"), (3, "ijkl", "x")]
+        alter({"action": "updateColumnType", "fieldNames": ["w"], "newDataType": "VARCHAR(3)", "keepNullability": True},
+              {"action": "updateColumnPosition",
+               "move": {"fieldName": "s", "referenceFieldName": "w", "type": "BEFORE"}})
+        j()("write", *t, "4,y,mno")
+        assert j().rows("read", *t) == [(1, "null", "abc"), (2, "null", "efg"), (3, "x", "ijk"), (4, "y", "mno")]
+        alter({"action": "dropColumn", "fieldNames": ["w"]}, string("w"))
+        j()("write", *t, "5,z,p")
+        assert j().rows("read", *t) == [
+            (1, "null", "null"), (2, "null", "null"), (3, "x", "null"), (4, "y", "null"), (5, "z", "p")]
+        java.fails(lambda: alter(string("w")), "ColumnAlreadyExistException", "w")
+        java.fails(lambda: alter({"action": "dropColumn", "fieldNames": ["v"]}), "ColumnNotExistException", "v")
+        java.fails(lambda: alter(*[{"action": "dropColumn", "fieldNames": [c]} for c in ("w", "s", "k")]),
+                   "Cannot drop" if kind == "pk" else "Cannot drop all fields in table")
+        java.fails(lambda: alter({"action": "updateColumnType", "fieldNames": ["s"], "newDataType": "VARIANT",
+                                  "keepNullability": True}), "cannot be converted to VARIANT")
+        java.fails(lambda: alter({"action": "updateColumnNullability", "fieldNames": ["s"], "newNullability": False}),
+                   "UnsupportedOperationException", "alter-column-null-to-not-null.disabled")
 
 
 if __name__ == "__main__":

@@ -37,10 +37,11 @@ def schema(kind, table_options=None):
                                       primary_keys=["k", "p"], options=made)
 
 
-def commit(table, rows, overwrite=False):
-    """One commit with these rows (tuples in the order of the columns)."""
+def commit(table, rows, overwrite=False, types=None):
+    """One commit with these rows (tuples in the order of the columns); `types` of columns that are not
+    those that schema() makes."""
     names = [f.name for f in table.fields]
-    columns = (COLUMNS + [PARTITION])[:len(names)]
+    columns = [pa.field(*c) for c in zip(names, types)] if types else (COLUMNS + [PARTITION])[:len(names)]
     builder = table.new_batch_write_builder()
     if overwrite:
         builder = builder.overwrite()
@@ -51,13 +52,14 @@ def commit(table, rows, overwrite=False):
     done.close()
 
 
-def read(table):
+def read(table, key=None):
     """All rows, sorted."""
     builder = table.new_read_builder()
     splits = builder.new_scan().plan().splits()
     if not splits:
         return []
-    return sorted(tuple(r.values()) for r in builder.new_read().to_arrow(splits).to_pylist())
+    return sorted((tuple(r.values()) for r in builder.new_read().to_arrow(splits).to_pylist()),
+                  key=key)
 
 
 def start_writer(server, table, first, count):

@@ -12,6 +12,7 @@
  *   set DB T KEY VALUE                unset DB T KEY               options DB T
  *   latest DB T                       rollback DB T ID             rollback-tag DB T TAG
  *   tag DB T TAG ID                   snapshots DB T               spread DB T THREADS COMMITS
+ *   alter DB T CHANGES (a JSON array)
  *
  * A row is its values joined by commas. KIND is pk (k bigint, v string; key k), append (the same
  * without a key), part (k, v, p string; key k and p, partitioned by p).
@@ -44,6 +45,8 @@ import org.apache.paimon.data.InternalRow;
 import org.apache.paimon.disk.IOManager;
 import org.apache.paimon.options.Options;
 import org.apache.paimon.reader.RecordReader;
+import org.apache.paimon.rest.RESTApi;
+import org.apache.paimon.rest.requests.AlterTableRequest;
 import org.apache.paimon.schema.Schema;
 import org.apache.paimon.schema.SchemaChange;
 import org.apache.paimon.table.FileStoreTable;
@@ -145,6 +148,10 @@ public final class LatchClient {
         switch (a[0]) {
             case "set":
                 catalog.alterTable(id, SchemaChange.setOption(a[3], a[4]), false);
+                return "";
+            case "alter":
+                catalog.alterTable(id, RESTApi.fromJson("{\"changes\":" + a[3] + "}", AlterTableRequest.class)
+                        .getChanges(), false);
                 return "";
             case "unset":
                 catalog.alterTable(id, SchemaChange.removeOption(a[3]), false);

@@ -30,8 +30,11 @@ static int change(struct schema *s, bool snapshots, const char *changes)
     ctx_reset_err(&cx);
     if (json_parse(&cx, str_of(changes), "test", &j) != 0)
         fail_msg("%s: %s", changes, cx.err.msg);
-    int rc = schema_change_apply(&cx, j, snapshots, s);
+    struct table_schema ts = {.schema = *s, .highest_field_id = 2};
+    int rc = schema_change_apply(&cx, j, snapshots, S("d.t"), &ts);
     assert_int_equal(cx.err.code, rc);
+    assert_int_equal(ts.highest_field_id, 2);
+    *s = ts.schema;
     return rc;
 }
 
@@ -122,7 +125,7 @@ static void options_that_shape_files_are_fixed_with_snapshots(void **state)
         snprintf(part, sizeof part, "Change '%s' is not supported yet.", fixed[i]);
         BAD("{}", true, set(fixed[i], "x"), E_UNSUPPORTED, part);
         BAD("{}", true, unset(fixed[i]), E_UNSUPPORTED, part);
-        GOOD("{}", false, set(fixed[i], "x"), fixed[i], "x");
+        GOOD("{}", false, set(fixed[i], "true"), fixed[i], "true");
     }
     /* The value it has already is no change. */
     GOOD("{\"merge-engine\":\"aggregation\"}", true, set("merge-engine", "aggregation"),
@@ -151,14 +154,46 @@ static void keys_given_as_options(void **state)
         GOOD("{}", snapshots, set("primary-key", " p , k ,"), "primary-key", NULL);
         GOOD("{}", snapshots, set("partition", "p"), "partition", NULL);
     }
-    for (int snapshots = 0; snapshots < 2; snapshots++) {
-        BAD("{}", snapshots, set("primary-key", "k,p"), E_UNSUPPORTED, "Change 'primary-key'");
-        BAD("{}", snapshots, set("primary-key", "p"), E_UNSUPPORTED, "Change 'primary-key'");
-        BAD("{}", snapshots, set("primary-key", "p,k,v"), E_UNSUPPORTED, "Change 'primary-key'");
-        BAD("{}", snapshots, set("partition", "k"), E_UNSUPPORTED, "Change 'partition'");
-        BAD("{}", snapshots, set("partition", ""), E_UNSUPPORTED, "Change 'partition'");
+    static const char *const keys[] = {"k,p", "p", "p,k,v", ""};
+    for (int i = 0; i < 4; i++) {
+        BAD("{}", true, set("primary-key", keys[i]), E_UNSUPPORTED, "Change 'primary-key'");
+        BAD("{}", false, set("primary-key", keys[i]), E_INVAL, "both given");
     }
+    BAD("{}", true, set("partition", "k"), E_UNSUPPORTED, "Change 'partition'");
+    BAD("{}", false, set("partition", "k"), E_INVAL, "both given");
     BAD("{}", true, unset("primary-key"), E_UNSUPPORTED, "Change 'primary-key'");
+    GOOD("{}", false, unset("primary-key"), "primary-key", NULL);
+}
+
+static void the_primary_key_of_an_empty_table(void **state)
+{
+    (void)state;
+    const char *drop = "[{\"action\":\"dropPrimaryKey\"}]";
+    BAD("{}", true, drop, E_UNSUPPORTED, "Cannot drop primary keys on a non-empty table.");
+    struct schema s = schema_of("{}");
+    assert_int_equal(change(&s, false, drop), 0);
+    assert_int_equal(s.primary_keys.n, 0);
+    assert_false(schema_field(&s, S("k"))->type->nullable); /* what it made of the columns stays */
+    assert_int_equal(change(&s, false, drop), 0);
+    assert_int_equal(change(&s, false, set("primary-key", "v, p")), 0); /* another one */
+    assert_int_equal(s.primary_keys.n, 2);
+    SAME(s.primary_keys.items[0], S("v"));
+    assert_null(schema_option(&s, "primary-key").p);
+    assert_false(schema_field(&s, S("v"))->type->nullable);
+    assert_int_equal(change(&s, false, drop), 0);
+    assert_int_equal(change(&s, false, set("primary-key", "nix")), E_INVAL);
+}
+
+static void too_many_changes(void **state)
+{
+    (void)state;
+    struct buf b = {0};
+    buf_addz(&b, "[{}");
+    for (int i = 0; i < SCHEMA_CHANGES_MAX; i++)
+        buf_addz(&b, ",{}");
+    buf_addz(&b, "]");
+    BAD("{}", false, buf_z(&b), E_TOOBIG, "send at most");
+    buf_done(&b);
 }
 
 static void buckets(void **state)
@@ -224,20 +259,6 @@ static void clustering(void **state)
 static void other_actions(void **state)
 {
     (void)state;
-    static const char *const columns[] = {"addColumn",
-                                          "renameColumn",
-                                          "dropColumn",
-                                          "updateColumnType",
-                                          "updateColumnNullability",
-                                          "updateColumnComment",
-                                          "updateColumnDefaultValue",
-                                          "updateColumnPosition",
-                                          "dropPrimaryKey"};
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
-        char z[100];
-        snprintf(z, sizeof z, "[{\"action\":\"%s\"}]", columns[i]);
-        BAD("{}", false, z, E_UNSUPPORTED, columns[i]);
-    }
     BAD("{}", false, "[{\"action\":\"explode\"}]", E_INVAL, "explode");
     BAD("{}", false, "[{}]", E_INVAL, "change.action");
     BAD("{}", false, "[{\"action\":5}]", E_INVAL, "change.action");
@@ -586,7 +607,9 @@ int main(void)
         P(deletion_vectors),
         P(one_way_options),
         P(clustering),
+        P(the_primary_key_of_an_empty_table),
         P(other_actions),
+        P(too_many_changes),
         T(an_alter_writes_a_file_and_its_row),
         T(snapshots_make_options_fixed),
         T(what_alter_refuses),

@@ -1,0 +1,10 @@
+/* default_value.h - can Paimon read the default value of a column as the column's type? Pure. */
+#ifndef LATCH_MANIFEST_DEFAULT_VALUE_H
+#define LATCH_MANIFEST_DEFAULT_VALUE_H
+
+#include "manifest/types.h"
+
+/* 0 for STR_NONE (no default) and for what Paimon casts without an exception; else E_INVAL. */
+int default_value_check(struct ctx *cx, const struct data_type *t, str text) WARN_UNUSED;
+
+#endif
