@@ -10,7 +10,7 @@
 #include "proto/base/rand.h"
 #include "proto/json/json.h"
 
-static void stamp_now(struct ctx *cx, struct stamp *s)
+void stamp_now(struct ctx *cx, struct stamp *s)
 {
     int64_t now = clock_wall_ms();
     str who = cx->principal.len ? cx->principal : STR_LIT("latch");

@@ -179,6 +179,19 @@ static UNUSED_FN void table_make(struct env *e, str db_id, str name)
     OK(e, STORE(e->st, table_create, &e->cx, &row, 0, NULL, NULL));
 }
 
+/* Names of tables in one database. */
+static UNUSED_FN struct store_find_in tables_of(struct env *e, str db, str after, str prefix,
+                                                int64_t limit, str type)
+{
+    return (struct store_find_in){.warehouse_id = e->wh,
+                                  .kind = OBJECT_TABLE,
+                                  .db = {db, true},
+                                  .name = {prefix, false},
+                                  .type = type,
+                                  .after = {after.len ? db : STR_NONE, after},
+                                  .limit = limit};
+}
+
 static UNUSED_FN struct outcome outcome_for(int64_t id, int64_t ms)
 {
     struct outcome o = {.snapshot_id = id, .recorded_ms = ms, .totals = {id * 10, id, ms}};
