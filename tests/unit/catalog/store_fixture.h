@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "catalog/store/store.h"
+#include "proto/base/mem.h"
 
 #define UNUSED_FN __attribute__((unused))
 #define S(lit)    STR_LIT(lit)
@@ -133,6 +134,25 @@ static UNUSED_FN void env_done(struct env *e)
     if (e->dir[0])
         rmdir(e->dir);
 }
+
+/* Lets each allocation of `call` fail in turn: every try must fail with E_NOMEM and leave `same`
+ * true, until the call is served. */
+#define TORTURE(e, call, same)                                                                     \
+    do {                                                                                           \
+        int tort_rc_ = E_NOMEM, tort_n_ = 0;                                                       \
+        while (tort_rc_ == E_NOMEM) {                                                              \
+            assert_true(++tort_n_ < 1000);                                                         \
+            ctx_reset_err(&(e)->cx);                                                               \
+            arena_done(&(e)->cx.arena);                                                            \
+            mem_fail_at(tort_n_, 0);                                                               \
+            tort_rc_ = (call);                                                                     \
+            mem_fail_at(0, 0);                                                                     \
+            if (tort_rc_ == E_NOMEM)                                                               \
+                assert_true(same);                                                                 \
+        }                                                                                          \
+        OK((e), tort_rc_);                                                                         \
+        assert_true(tort_n_ > 1);                                                                  \
+    } while (0)
 
 /* --- short forms ------------------------------------------------------------------------------ */
 

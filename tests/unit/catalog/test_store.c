@@ -871,25 +871,6 @@ static void test_audit(struct env *e)
 
 /* --- no memory -------------------------------------------------------------------------------- */
 
-/* Lets each allocation of `call` fail in turn: every try must fail with E_NOMEM and leave `same`
- * true, until the call is served. */
-#define TORTURE(e, call, same)                                                                     \
-    do {                                                                                           \
-        int tort_rc_ = E_NOMEM, tort_n_ = 0;                                                       \
-        while (tort_rc_ == E_NOMEM) {                                                              \
-            assert_true(++tort_n_ < 1000);                                                         \
-            ctx_reset_err(&(e)->cx);                                                               \
-            arena_done(&(e)->cx.arena);                                                            \
-            mem_fail_at(tort_n_, 0);                                                               \
-            tort_rc_ = (call);                                                                     \
-            mem_fail_at(0, 0);                                                                     \
-            if (tort_rc_ == E_NOMEM)                                                               \
-                assert_true(same);                                                                 \
-        }                                                                                          \
-        OK((e), tort_rc_);                                                                         \
-        assert_true(tort_n_ > 1);                                                                  \
-    } while (0)
-
 static size_t open_intents(struct env *e)
 {
     struct intent_row *rows;
