@@ -9,7 +9,7 @@ import threading
 import latch
 
 DEPS = os.path.join(latch.ROOT, "build", "deps", "java")
-SOURCE = os.path.join(latch.ROOT, "tests", "conform", "java", "LatchClient.java")
+SOURCES = os.path.join(latch.ROOT, "tests", "conform", "java")
 ANSWER_TIMEOUT_S = 120
 CLASSES = os.path.join(latch.ROOT, "build", "deps", "java-classes")
 
@@ -34,25 +34,29 @@ def class_path():
     return ":".join([CLASSES] + jars)
 
 
-def compile_client():
-    made = os.path.join(CLASSES, "LatchClient.class")
-    if os.path.exists(made) and os.path.getmtime(made) >= os.path.getmtime(SOURCE):
+def compile_class(name):
+    source, made = os.path.join(SOURCES, name + ".java"), os.path.join(CLASSES, name + ".class")
+    if os.path.exists(made) and os.path.getmtime(made) >= os.path.getmtime(source):
         return
     os.makedirs(CLASSES, exist_ok=True)
-    done = subprocess.run(["javac", "-nowarn", "-Xlint:none", "-d", CLASSES, "-cp", class_path(), SOURCE],
+    done = subprocess.run(["javac", "-nowarn", "-Xlint:none", "-d", CLASSES, "-cp", class_path(), source],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
 
+def command(name):
+    return ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx512m",
+            "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+            "--add-opens=java.base/java.util=ALL-UNNAMED", "--add-opens=java.base/java.lang=ALL-UNNAMED",
+            "-cp", class_path(), name]
+
+
 class Client:
     def __init__(self):
-        compile_client()
+        compile_class("LatchClient")
         self.log = tempfile.TemporaryFile()
         self.proc = subprocess.Popen(
-            ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx512m",
-             "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
-             "--add-opens=java.base/java.util=ALL-UNNAMED", "--add-opens=java.base/java.lang=ALL-UNNAMED",
-             "-cp", class_path(), "LatchClient"],
+            command("LatchClient"),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True, encoding="utf-8")
         self._answer()
 
