@@ -131,7 +131,7 @@ int cat_db_alter(struct ctx *cx, struct catalog *c, const struct warehouse *w, s
                  const struct json *updates /* object of strings, or NULL */,
                  struct db_alter_out *ret) WARN_UNUSED;
 int cat_db_drop(struct ctx *cx, struct catalog *c, const struct warehouse *w,
-                str name) WARN_UNUSED; /* with its tables */
+                str name) WARN_UNUSED; /* with all that is in it */
 
 /* --- tables (table.c) ------------------------------------------------------------------------- */
 struct table_info {

@@ -138,6 +138,18 @@ def test_alter():
         client().post(V(db, "v"), body).error(400)
 
 
+def test_empty_and_odd_keys():
+    db = raw.create_database(client())
+    odd = ["", " ", "\"", "\\", "é", "a\nb", "k" * 5000]
+    create(db, "v", dialects={k: k for k in odd}, options={k: k for k in odd}).ok()
+    assert schema_of(db, "v")["dialects"] == schema_of(db, "v")["options"] == {k: k for k in odd}
+    alter(db, "v", *[{"action": "dropDialect", "dialect": k} for k in odd]).ok()
+    alter(db, "v", *[{"action": "addDialect", "dialect": k, "query": ""} for k in odd]).ok()
+    alter(db, "v", *[{"action": "setOption", "key": k, "value": ""} for k in odd]).ok()
+    assert schema_of(db, "v")["dialects"] == schema_of(db, "v")["options"] == {k: "" for k in odd}
+    alter(db, "v", {"action": "addDialect", "dialect": odd[-1], "query": ""}).error(409, "DIALECT")
+
+
 def test_alterations_at_once():
     db = raw.create_database(client())
     create(db, "v", options={}).ok()
