@@ -266,7 +266,7 @@ static void three_databases(struct env *e, enum object_kind kind)
         if (kind == OBJECT_TABLE) {
             str id = text(e, "t%zu", i);
             struct table_row row = table_in(e, text(e, "db-%.*s", STR(db)), name, id);
-            OK(e, STORE(e->st, table_create, &e->cx, &row, 0, NULL));
+            OK(e, STORE(e->st, table_create, &e->cx, &row, 0, NULL, NULL));
         } else {
             make(e, kind, db, name);
         }
@@ -317,7 +317,7 @@ static void test_find_tables(struct env *e)
     find_kind(e, OBJECT_TABLE);
     struct table_row row = table_in(e, S("db-b"), S("obj"), S("o1"));
     row.type = S("object-table");
-    OK(e, STORE(e->st, table_create, &e->cx, &row, 0, NULL));
+    OK(e, STORE(e->st, table_create, &e->cx, &row, 0, NULL, NULL));
     SAME(FOUND(e, .kind = OBJECT_TABLE, .type = S("object-table")), S("b/obj"));
     SAME(FOUND(e, .kind = OBJECT_TABLE, .type = S("table"), .db = {S("b"), true}),
          S("b/x b/xx b/y b/y\x7F"));
@@ -436,8 +436,9 @@ static void test_pages_are_cheap(void **state)
              " INSERT INTO databases SELECT i + 1, 'db' || i, 1, printf('d%02d', i), 'x', '', '',"
              " '', 0, 0, '{}' FROM n;"
              "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 99999)"
-             " INSERT INTO tables SELECT i + 1, 'id' || i, i / 1000 + 1,"
-             " printf('t%03d', i % 1000), 'x', 'table', 0, '', '', '', 0, 0, '{}' FROM n;"
+             " INSERT INTO tables (rid, id, db_rid, name, dir, type, owner, created_by, updated_by,"
+             " created_ms, updated_ms) SELECT i + 1, 'id' || i, i / 1000 + 1,"
+             " printf('t%03d', i % 1000), 'x', 'table', '', '', '', 0, 0 FROM n;"
              "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 99999)"
              " INSERT INTO objects SELECT i + 1, 'id' || i, i / 1000 + 1, 'view',"
              " printf('t%03d', i % 1000), '', '', '', 0, 0, '{}' FROM n;");
