@@ -131,7 +131,7 @@ int cat_db_alter(struct ctx *cx, struct catalog *c, const struct warehouse *w, s
                  const struct json *updates /* object of strings, or NULL */,
                  struct db_alter_out *ret) WARN_UNUSED;
 int cat_db_drop(struct ctx *cx, struct catalog *c, const struct warehouse *w,
-                str name) WARN_UNUSED; /* with its tables */
+                str name) WARN_UNUSED; /* with all that is in it */
 
 /* --- tables (table.c) ------------------------------------------------------------------------- */
 struct table_info {
@@ -151,11 +151,41 @@ int cat_table_get(struct ctx *cx, struct catalog *c, const struct warehouse *w, 
                   struct table_info *ret) WARN_UNUSED;
 int cat_table_by_id(struct ctx *cx, struct catalog *c, const struct warehouse *w, str id,
                     struct table_info *ret) WARN_UNUSED; /* (worker) */
-int cat_table_list(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db,
-                   const struct page_in *in, str type, str **ret,
-                   size_t *ret_n) WARN_UNUSED; /* (worker) */
 int cat_table_rename(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db, str name,
                      str to_db, str to_name) WARN_UNUSED; /* (worker) */
+
+/* --- names of tables, views and functions (object.c), all (worker) ---------------------------- */
+/* In all databases of the warehouse; in->warehouse_id is not looked at. */
+int cat_find(struct ctx *cx, struct catalog *c, const struct warehouse *w,
+             const struct store_find_in *in, struct name_pair **ret, size_t *ret_n) WARN_UNUSED;
+/* In one database: E_NOTFOUND (DATABASE). type: of tables; empty: all. */
+int cat_names(struct ctx *cx, struct catalog *c, const struct warehouse *w, enum object_kind kind,
+              str db, const struct page_in *in, str type, str **ret, size_t *ret_n) WARN_UNUSED;
+
+/* --- views and functions (view.c, function.c, object.c), all (worker) ------------------------- */
+/* E_NOTFOUND with DATABASE, VIEW or FUNCTION. ret->json: a ViewSchema; of a function the members of
+ * GetFunctionResponse that are not in the row. */
+int cat_object_get(struct ctx *cx, struct catalog *c, const struct warehouse *w,
+                   enum object_kind kind, str db, str name, struct object_row *ret) WARN_UNUSED;
+int cat_object_drop(struct ctx *cx, struct catalog *c, const struct warehouse *w,
+                    enum object_kind kind, str db, str name) WARN_UNUSED; /* E_NOTFOUND */
+/* E_NOTFOUND (DATABASE); E_INVAL when the page is too large to be answered. */
+int cat_object_details(struct ctx *cx, struct catalog *c, const struct warehouse *w,
+                       enum object_kind kind, str db, const struct page_in *in,
+                       struct object_row **ret, size_t *ret_n) WARN_UNUSED;
+/* E_EXISTS, E_NOTFOUND (DATABASE), E_INVAL, E_TOOBIG. */
+int cat_view_create(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db, str name,
+                    const struct json *schema) WARN_UNUSED;
+int cat_function_create(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db,
+                        str name, const struct json *function) WARN_UNUSED;
+/* `changes`: an array. E_NOTFOUND (also DIALECT, DEFINITION), E_EXISTS (these two), E_INVAL, E_TOOBIG,
+ * E_BUSY: nothing was done. */
+int cat_view_alter(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db, str name,
+                   const struct json *changes) WARN_UNUSED;
+int cat_function_alter(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db,
+                       str name, const struct json *changes) WARN_UNUSED;
+int cat_view_rename(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db, str name,
+                    str to_db, str to_name) WARN_UNUSED; /* E_NOTFOUND, E_EXISTS */
 
 /* --- branches: the way to everything that has an order (branch.c) ----------------------------- */
 /* Finds or loads the handle of db.object and its branch; the reference is given back by branch_unref,

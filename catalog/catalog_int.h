@@ -140,6 +140,7 @@ int warehouse_space(
     struct warehouse *w); /* 0, or E_BUSY: below disk.min-free. Blocks at most once a second */
 /* The answer of a listing that asked for one whole name: it, if it is a hit. (database.c) */
 int list_one(struct ctx *cx, bool hit, str name, str **ret, size_t *ret_n) WARN_UNUSED;
+void stamp_now(struct ctx *cx, struct stamp *s); /* of what is made now (database.c) */
 struct warehouse *warehouse_by_id(struct catalog *c, int64_t id);
 void audit_fill(struct ctx *cx, struct audit *au, const char *action, const struct warehouse *w,
                 str db, str object);

@@ -1,7 +1,7 @@
 /* database.c - databases: rows in the store, and a directory name each.
  *
  * A database's directory (below the warehouse root) is made with its first table. Dropping one
- * drops its tables in the same transaction; their directories follow as purges. */
+ * drops its tables, views and functions in the same transaction; directories follow as purges. */
 #include "catalog/catalog_int.h"
 
 #include "proto/base/clock.h"
@@ -10,7 +10,7 @@
 #include "proto/base/rand.h"
 #include "proto/json/json.h"
 
-static void stamp_now(struct ctx *cx, struct stamp *s)
+void stamp_now(struct ctx *cx, struct stamp *s)
 {
     int64_t now = clock_wall_ms();
     str who = cx->principal.len ? cx->principal : STR_LIT("latch");

@@ -247,7 +247,7 @@ int cat_table_create(struct ctx *cx, struct catalog *c, const struct warehouse *
     return 0;
 }
 
-/* --- describe, list, rename ------------------------------------------------------------------- */
+/* --- describe, rename ------------------------------------------------------------------------- */
 
 static int info_fill(struct ctx *cx, const struct warehouse *w, const struct table_row *row,
                      struct table_info *ret)
@@ -314,28 +314,6 @@ int cat_table_by_id(struct ctx *cx, struct catalog *c, const struct warehouse *w
     table_unref(t);
     TRY(rc);
     return info_fill(cx, w, &row, ret);
-}
-
-static int list_exact(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db,
-                      const struct page_in *in, str type, str **ret, size_t *ret_n)
-{
-    struct table_row row;
-    int rc = STORE(c->o.store, table_get, cx, w->id, db, in->prefix, &row);
-    if (rc < 0 && rc != E_NOTFOUND)
-        return rc;
-    bool hit = rc == 0 && str_cmp(row.name, in->after) > 0 && (!type.len || str_eq(row.type, type));
-    return list_one(cx, hit, row.name, ret, ret_n);
-}
-
-int cat_table_list(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db,
-                   const struct page_in *in, str type, str **ret, size_t *ret_n)
-{
-    struct db_row dbr;
-    struct store_list_in li = {.after = in->after, .prefix = in->prefix, .limit = in->limit};
-    TRY(STORE(c->o.store, db_get, cx, w->id, db, &dbr));
-    if (in->exact)
-        return list_exact(cx, c, w, db, in, type, ret, ret_n);
-    return STORE(c->o.store, table_list, cx, dbr.id, &li, type, ret, ret_n);
 }
 
 int cat_table_rename(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db, str name,

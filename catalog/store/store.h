@@ -107,6 +107,48 @@ struct
     str prefix; /* only names that begin with it; empty: all */
     int64_t limit;
 };
+/* What a database holds. Each kind has its own names: a table and a view may have the same one. */
+enum object_kind { OBJECT_TABLE, OBJECT_VIEW, OBJECT_FUNCTION };
+struct object_row { /* a view or a function */
+    str id;         /* uuid */
+    enum object_kind kind;
+    str db_name;
+    int64_t warehouse_id;
+    str name;
+    str json; /* what it is: catalog/view.c, catalog/function.c */
+    struct stamp stamp;
+};
+struct name_match { /* names that begin with `text`, or with `exact` this one; empty: all */
+    str text;
+    bool exact;
+};
+struct name_pair {
+    str db, name;
+};
+struct store_find_in { /* names by (database, name) in byte order, at most `limit` */
+    int64_t warehouse_id;
+    enum object_kind kind;
+    struct name_match db, name;
+    str type;               /* of tables only; empty: all */
+    struct name_pair after; /* only those behind this pair; db empty: from the start */
+    int64_t limit;
+};
+struct store_objects_in { /* rows of one database by name in byte order, at most `limit` */
+    int64_t warehouse_id;
+    enum object_kind kind; /* a view or a function */
+    str db;
+    struct name_match name;
+    str after;
+    int64_t limit;
+    size_t bytes_max; /* of JSON in all rows */
+};
+struct store_object_rename_in {
+    int64_t warehouse_id;
+    enum object_kind kind;
+    struct name_pair from, to;
+    int64_t now_ms;
+    str by;
+};
 struct store_commit_in {
     str table_id, branch;
     int64_t expect_epoch, expect_head_id;
@@ -167,8 +209,8 @@ struct store_ops {
     int (*db_alter)(struct store *st, struct ctx *cx, str db_id, str expect_options_json,
                     str options_json, int64_t now_ms, str by,
                     const struct audit *au); /* E_NOTFOUND, E_RACE: options changed meanwhile */
-    /* Deletes the database and all its tables; the directory of each that is not external gets a
-     * "purge" intent with args {"dir":…}. E_NOTFOUND. */
+    /* Deletes the database with its tables, views and functions; the directory of each table that is
+     * not external gets a "purge" intent with args {"dir":…}. E_NOTFOUND. */
     int (*db_drop)(struct store *st, struct ctx *cx, str db_id, int64_t now_ms,
                    const struct audit *au, struct intent_row **ret, size_t *ret_n);
 
@@ -187,8 +229,6 @@ struct store_ops {
                      struct table_row *ret); /* E_NOTFOUND with res TABLE or DATABASE */
     int (*table_by_id)(struct store *st, struct ctx *cx, int64_t warehouse_id, str id,
                        struct table_row *ret); /* E_NOTFOUND */
-    int (*table_list)(struct store *st, struct ctx *cx, str db_id, const struct store_list_in *in,
-                      str type /* empty: all */, str **ret, size_t *ret_n);
     /* E_NOTFOUND (table or target database), E_EXISTS (target name). */
     int (*table_rename)(struct store *st, struct ctx *cx, const struct table_named *t,
                         int64_t warehouse_id, str to_db, str to_name, int64_t now_ms, str by,
@@ -201,6 +241,29 @@ struct store_ops {
      * intent for its directory; ret->id is 0 for an external table, whose files stay. */
     int (*table_drop)(struct store *st, struct ctx *cx, const struct table_named *t, int64_t now_ms,
                       const struct audit *au, struct intent_row *ret);
+
+    /* Names of one kind, in one database or in all. A page costs what it gives out, and a look into each
+     * database that it passes. A database that is not there has none. */
+    int (*find)(struct store *st, struct ctx *cx, const struct store_find_in *in,
+                struct name_pair **ret, size_t *ret_n);
+
+    /* Views and functions; res is VIEW or FUNCTION. */
+    int (*object_create)(struct store *st, struct ctx *cx, const struct object_row *in,
+                         const struct audit *au); /* E_EXISTS, E_NOTFOUND (DATABASE) */
+    int (*object_get)(struct store *st, struct ctx *cx, int64_t warehouse_id, enum object_kind kind,
+                      str db, str name,
+                      struct object_row *ret); /* E_NOTFOUND: the object or DATABASE */
+    /* E_INVAL when they have more than bytes_max. A database that is not there has none. */
+    int (*object_list)(struct store *st, struct ctx *cx, const struct store_objects_in *in,
+                       struct object_row **ret, size_t *ret_n);
+    /* On condition that its JSON is still expect_json: E_RACE. E_NOTFOUND. */
+    int (*object_alter)(struct store *st, struct ctx *cx, enum object_kind kind, str id,
+                        str expect_json, str json, int64_t now_ms, str by, const struct audit *au);
+    int (*object_rename)(struct store *st, struct ctx *cx, const struct store_object_rename_in *in,
+                         const struct audit *au); /* E_NOTFOUND, E_EXISTS */
+    int (*object_drop)(struct store *st, struct ctx *cx, int64_t warehouse_id,
+                       enum object_kind kind, str db, str name,
+                       const struct audit *au); /* E_NOTFOUND */
 
     int (*branch_get)(struct store *st, struct ctx *cx, str table_id, str branch,
                       struct branch_row *ret); /* E_NOTFOUND */

@@ -184,6 +184,7 @@ static void sm_free(struct store *st)
         return;
     while (s->tables)
         sm_table_unlink(s, s->tables);
+    sm_objects_unlink(s, NULL);
     for (struct m_db *db = s->dbs, *next; db; db = next) {
         next = db->next;
         sm_db_free(&db);
@@ -216,10 +217,16 @@ static const struct store_ops mem_ops = {
     .table_create = sm_table_create,
     .table_get = sm_table_get,
     .table_by_id = sm_table_by_id,
-    .table_list = sm_table_list,
     .table_rename = sm_table_rename,
     .table_alter = sm_table_alter,
     .table_drop = sm_table_drop,
+    .find = sm_find,
+    .object_create = sm_object_create,
+    .object_get = sm_object_get,
+    .object_list = sm_object_list,
+    .object_alter = sm_object_alter,
+    .object_rename = sm_object_rename,
+    .object_drop = sm_object_drop,
     .branch_get = sm_branch_get,
     .commit_record = sm_commit_record,
     .outcome_find = sm_outcome_find,

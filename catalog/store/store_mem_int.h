@@ -2,6 +2,7 @@
  *
  *   store_mem.c         life, texts, audit, the first tenant
  *   store_mem_table.c   databases, tables, directories
+ *   store_mem_object.c  views, functions, names of every kind
  *   store_mem_branch.c  branches, outcomes, intents, prune
  *   store_mem_ref.c     branches made, dropped, renamed */
 #ifndef LATCH_CATALOG_STORE_STORE_MEM_INT_H
@@ -37,6 +38,12 @@ struct m_table {
     struct m_db *db;
     struct m_branch *branches; /* main is the last */
 };
+struct m_object { /* a view or a function */
+    struct m_object *next;
+    void *texts;
+    struct object_row row; /* db_name is taken from `db` */
+    struct m_db *db;
+};
 struct m_intent {
     struct m_intent *next;
     void *texts;
@@ -61,6 +68,7 @@ struct store_mem {
     uint8_t token_hash[32];
     struct m_db *dbs;
     struct m_table *tables;
+    struct m_object *objects;
     struct m_intent *intents; /* by id */
     struct m_audit *audits;   /* newest first */
     struct map dirs;          /* struct m_dir */
@@ -71,6 +79,8 @@ struct store_mem {
 #define STAMP_TEXTS(s) &(s)->owner, &(s)->created_by, &(s)->updated_by
 #define DB_TEXTS(r)                                                                                \
     ((str *[]){&(r)->id, &(r)->name, &(r)->dir, &(r)->options_json, STAMP_TEXTS(&(r)->stamp), NULL})
+#define OBJECT_TEXTS(r)                                                                            \
+    ((str *[]){&(r)->id, &(r)->db_name, &(r)->name, &(r)->json, STAMP_TEXTS(&(r)->stamp), NULL})
 #define TABLE_TEXTS(r)                                                                             \
     ((str *[]){&(r)->id, &(r)->db_id, &(r)->db_name, &(r)->name, &(r)->dir, &(r)->external,        \
                &(r)->schema_json, &(r)->type, STAMP_TEXTS(&(r)->stamp), NULL})
@@ -102,6 +112,8 @@ int sm_want_warehouse(struct store_mem *s, struct ctx *cx, int64_t id) WARN_UNUS
 /* --- store_mem_table.c ------------------------------------------------------------------------ */
 
 void sm_db_free(struct m_db **db);
+struct m_db *sm_db_named(struct store_mem *s, int64_t warehouse_id, str name); /* NULL: none */
+int sm_db_gone(struct ctx *cx, str name);                                      /* the 404 */
 int sm_table_find(struct store_mem *s, struct ctx *cx, str id, struct m_table **ret) WARN_UNUSED;
 void sm_table_unlink(struct store_mem *s, struct m_table *t); /* it is gone after this */
 void sm_dirs_free(struct map *dirs);
@@ -115,6 +127,10 @@ struct m_altered {
 int sm_table_altered(struct ctx *cx, const struct m_table *t, str branch,
                      const struct schema_set *to, struct m_altered *ret) WARN_UNUSED;
 void sm_table_altered_put(struct m_table *t, struct m_altered *a);
+
+/* --- store_mem_object.c ----------------------------------------------------------------------- */
+
+void sm_objects_unlink(struct store_mem *s, const struct m_db *db); /* NULL: all */
 
 /* --- store_mem_branch.c ----------------------------------------------------------------------- */
 
@@ -153,8 +169,6 @@ int sm_db_alter(struct store *st, struct ctx *cx, str db_id, str expect_options_
                 str options_json, int64_t now_ms, str by, const struct audit *au);
 int sm_db_list(struct store *st, struct ctx *cx, int64_t warehouse_id,
                const struct store_list_in *in, str **ret, size_t *ret_n);
-int sm_table_list(struct store *st, struct ctx *cx, str db_id, const struct store_list_in *in,
-                  str type, str **ret, size_t *ret_n);
 int sm_table_get(struct store *st, struct ctx *cx, int64_t warehouse_id, str db_name, str name,
                  struct table_row *ret);
 int sm_table_by_id(struct store *st, struct ctx *cx, int64_t warehouse_id, str id,
@@ -172,6 +186,20 @@ int sm_table_drop(struct store *st, struct ctx *cx, const struct table_named *na
                   const struct audit *au, struct intent_row *ret);
 int sm_db_drop(struct store *st, struct ctx *cx, str db_id, int64_t now_ms, const struct audit *au,
                struct intent_row **ret, size_t *ret_n);
+int sm_find(struct store *st, struct ctx *cx, const struct store_find_in *in,
+            struct name_pair **ret, size_t *ret_n);
+int sm_object_create(struct store *st, struct ctx *cx, const struct object_row *in,
+                     const struct audit *au);
+int sm_object_get(struct store *st, struct ctx *cx, int64_t warehouse_id, enum object_kind kind,
+                  str db, str name, struct object_row *ret);
+int sm_object_list(struct store *st, struct ctx *cx, const struct store_objects_in *in,
+                   struct object_row **ret, size_t *ret_n);
+int sm_object_alter(struct store *st, struct ctx *cx, enum object_kind kind, str id,
+                    str expect_json, str json, int64_t now_ms, str by, const struct audit *au);
+int sm_object_rename(struct store *st, struct ctx *cx, const struct store_object_rename_in *in,
+                     const struct audit *au);
+int sm_object_drop(struct store *st, struct ctx *cx, int64_t warehouse_id, enum object_kind kind,
+                   str db, str name, const struct audit *au);
 int sm_branch_get(struct store *st, struct ctx *cx, str table_id, str branch,
                   struct branch_row *ret);
 int sm_commit_record(struct store *st, struct ctx *cx, const struct store_commit_in *in);

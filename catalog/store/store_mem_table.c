@@ -10,7 +10,7 @@
 
 /* --- databases -------------------------------------------------------------------------------- */
 
-static struct m_db *db_named(struct store_mem *s, int64_t warehouse_id, str name)
+struct m_db *sm_db_named(struct store_mem *s, int64_t warehouse_id, str name)
 {
     struct m_db *db = s->dbs;
     while (db && (db->row.warehouse_id != warehouse_id || !str_eq(db->row.name, name)))
@@ -18,7 +18,7 @@ static struct m_db *db_named(struct store_mem *s, int64_t warehouse_id, str name
     return db;
 }
 
-static int db_gone(struct ctx *cx, str name)
+int sm_db_gone(struct ctx *cx, str name)
 {
     return ctx_fail(cx, E_NOTFOUND, RES_DATABASE, name, "database %.*s does not exist", STR(name));
 }
@@ -30,7 +30,7 @@ static int db_by_id(struct store_mem *s, struct ctx *cx, str id, struct m_db **r
             *ret = db;
             return 0;
         }
-    return db_gone(cx, id);
+    return sm_db_gone(cx, id);
 }
 
 void sm_db_free(struct m_db **db)
@@ -45,7 +45,7 @@ int sm_db_create(struct store *st, struct ctx *cx, const struct db_row *in, cons
 {
     LOCKED(st);
     FREE struct m_audit *audit = NULL;
-    if (db_named(s, in->warehouse_id, in->name))
+    if (sm_db_named(s, in->warehouse_id, in->name))
         return ctx_fail(cx, E_EXISTS, RES_DATABASE, in->name, "database %.*s exists already",
                         STR(in->name));
     TRY(sm_want_warehouse(s, cx, in->warehouse_id));
@@ -65,9 +65,9 @@ int sm_db_create(struct store *st, struct ctx *cx, const struct db_row *in, cons
 int sm_db_get(struct store *st, struct ctx *cx, int64_t warehouse_id, str name, struct db_row *ret)
 {
     LOCKED(st);
-    struct m_db *db = db_named(s, warehouse_id, name);
+    struct m_db *db = sm_db_named(s, warehouse_id, name);
     if (!db)
-        return db_gone(cx, name);
+        return sm_db_gone(cx, name);
     struct db_row row = db->row;
     TRY(sm_lend(cx, DB_TEXTS(&row)));
     *ret = row;
@@ -139,24 +139,6 @@ int sm_db_list(struct store *st, struct ctx *cx, int64_t warehouse_id,
     for (struct m_db *db = s->dbs; db; db = db->next)
         if (db->row.warehouse_id == warehouse_id && listed(in, db->row.name))
             names[n++] = db->row.name;
-    return names_give(cx, in, names, n, ret, ret_n);
-}
-
-int sm_table_list(struct store *st, struct ctx *cx, str db_id, const struct store_list_in *in,
-                  str type, str **ret, size_t *ret_n)
-{
-    LOCKED(st);
-    size_t n = 0;
-    for (struct m_table *t = s->tables; t; t = t->next)
-        n++;
-    str *names = ARENA_ARRAY(&cx->arena, str, n);
-    if (!names)
-        return ctx_nomem(cx);
-    n = 0;
-    for (struct m_table *t = s->tables; t; t = t->next)
-        if (str_eq(t->db->row.id, db_id) && listed(in, t->row.name) &&
-            (type.len == 0 || str_eq(t->row.type, type)))
-            names[n++] = t->row.name;
     return names_give(cx, in, names, n, ret, ret_n);
 }
 
@@ -235,9 +217,9 @@ int sm_table_get(struct store *st, struct ctx *cx, int64_t warehouse_id, str db_
                  struct table_row *ret)
 {
     LOCKED(st);
-    struct m_db *db = db_named(s, warehouse_id, db_name);
+    struct m_db *db = sm_db_named(s, warehouse_id, db_name);
     if (!db)
-        return db_gone(cx, db_name);
+        return sm_db_gone(cx, db_name);
     struct m_table *t = table_named(s, db, name);
     if (!t)
         return ctx_fail(cx, E_NOTFOUND, RES_TABLE, name, "table %.*s.%.*s does not exist",
@@ -327,7 +309,7 @@ int sm_table_create(struct store *st, struct ctx *cx, const struct table_row *in
     struct m_db *db;
     FREE struct m_audit *audit = NULL;
     if (db_by_id(s, cx, in->db_id, &db) < 0)
-        return db_gone(cx, in->db_name);
+        return sm_db_gone(cx, in->db_name);
     TRY(table_name_free(s, cx, db, in->name));
     struct m_intent **claim = intent_id ? sm_intent_find(s, intent_id) : NULL;
     if (intent_id && !claim)
@@ -383,9 +365,9 @@ int sm_table_rename(struct store *st, struct ctx *cx, const struct table_named *
     FREE struct m_audit *audit = NULL;
     TRY(table_in(s, cx, warehouse_id, named->id, &t));
     TRY(still_named(cx, t, named));
-    struct m_db *db = db_named(s, warehouse_id, to_db);
+    struct m_db *db = sm_db_named(s, warehouse_id, to_db);
     if (!db)
-        return db_gone(cx, to_db);
+        return sm_db_gone(cx, to_db);
     TRY(table_name_free(s, cx, db, to_name));
     TRY(sm_audit_new(cx, au, &audit));
     struct table_row row = t->row;
@@ -611,6 +593,7 @@ int sm_db_drop(struct store *st, struct ctx *cx, str db_id, int64_t now_ms, cons
         d.rows[i].id = sm_intent_link(s, &d.purges[i]);
     for (size_t i = 0; i < d.n; i++)
         sm_table_unlink(s, d.tables[i]);
+    sm_objects_unlink(s, db);
     struct m_db **at = &s->dbs;
     while (*at != db)
         at = &(*at)->next;

@@ -46,6 +46,20 @@ int sq_name_range(struct ctx *cx, const struct store_list_in *in, struct name_ra
     return end_of_prefix(cx, in->prefix, &ret->to);
 }
 
+int sq_match_range(struct ctx *cx, const struct name_match *m, str after, struct name_range *ret)
+{
+    struct store_list_in in = {.after = after, .prefix = m->text};
+    struct name_range r;
+    str end;
+    TRY(sq_name_range(cx, &in, &r));
+    if (m->exact) {
+        TRY(behind(cx, m->text, &end));
+        r.to = AT(end);
+    }
+    *ret = r;
+    return r.to.kind == ARG_BLOB || str_cmp(r.from, r.to.s) < 0;
+}
+
 int sq_names_read(struct ctx *cx, struct conn *c, sqlite3_stmt *st, str **ret, size_t *ret_n)
 {
     str *names = NULL;
@@ -217,6 +231,7 @@ static const char SQL_DROP_SCHEMAS[] =
 static const char SQL_DROP_BRANCHES[] =
     "DELETE FROM branches WHERE table_rid IN (SELECT rid FROM tables WHERE db_rid = ?1)";
 static const char SQL_DROP_TABLES[] = "DELETE FROM tables WHERE db_rid = ?1";
+static const char SQL_DROP_OBJECTS[] = "DELETE FROM objects WHERE db_rid = ?1";
 static const char SQL_DROP[] = "DELETE FROM databases WHERE rid = ?1";
 
 static int purge_tables(struct conn *c, struct ctx *cx, int64_t rid, struct drop_io *io)
@@ -243,6 +258,7 @@ static int tx_drop(struct conn *c, struct ctx *cx, void *p)
     TRY(SQL_RUN(cx, c, SQL_DROP_SCHEMAS, NULL, AI(rid)));
     TRY(SQL_RUN(cx, c, SQL_DROP_BRANCHES, NULL, AI(rid)));
     TRY(SQL_RUN(cx, c, SQL_DROP_TABLES, NULL, AI(rid)));
+    TRY(SQL_RUN(cx, c, SQL_DROP_OBJECTS, NULL, AI(rid)));
     TRY(SQL_RUN(cx, c, SQL_DROP, NULL, AI(rid)));
     return sq_audit_write(c, cx, io->au);
 }

@@ -6,7 +6,7 @@
  *   store_sqlite_write.c    the writer thread: group commit
  *   store_sqlite_wal.c      the checkpoint thread: folds the WAL into the database
  *   store_sqlite_migrate.c  versions of the schema
- *   store_sqlite_{admin,db,table,branch,ref,intent,prune}.c   the operations
+ *   store_sqlite_{admin,db,table,object,branch,ref,intent,prune}.c   the operations
  *
  * An operation that reads runs on the caller's thread with its read-only connection. One that
  * changes is a function of type tx_fn that the writer thread runs inside its transaction while the
@@ -211,6 +211,9 @@ struct name_range {
     int64_t limit;
 };
 int sq_name_range(struct ctx *cx, const struct store_list_in *in, struct name_range *ret);
+/* The names that match and are behind `after` (from the start if that is empty). 1: there can be
+ * some. No limit is set. */
+int sq_match_range(struct ctx *cx, const struct name_match *m, str after, struct name_range *ret);
 int sq_names_read(struct ctx *cx, struct conn *c, sqlite3_stmt *st, str **ret, size_t *ret_n);
 
 /* The operations, for the table in store_sqlite.c. */
@@ -238,8 +241,6 @@ int sq_table_get(struct store *st, struct ctx *cx, int64_t warehouse_id, str db,
                  struct table_row *ret);
 int sq_table_by_id(struct store *st, struct ctx *cx, int64_t warehouse_id, str id,
                    struct table_row *ret);
-int sq_table_list(struct store *st, struct ctx *cx, str db_id, const struct store_list_in *in,
-                  str type, str **ret, size_t *ret_n);
 int sq_table_rename(struct store *st, struct ctx *cx, const struct table_named *t,
                     int64_t warehouse_id, str to_db, str to_name, int64_t now_ms, str by,
                     const struct audit *au);
@@ -247,6 +248,20 @@ int sq_table_alter(struct store *st, struct ctx *cx, str id, str branch, int64_t
                    const struct schema_set *to, const struct audit *au);
 int sq_table_drop(struct store *st, struct ctx *cx, const struct table_named *t, int64_t now_ms,
                   const struct audit *au, struct intent_row *ret);
+int sq_find(struct store *st, struct ctx *cx, const struct store_find_in *in,
+            struct name_pair **ret, size_t *ret_n);
+int sq_object_create(struct store *st, struct ctx *cx, const struct object_row *in,
+                     const struct audit *au);
+int sq_object_get(struct store *st, struct ctx *cx, int64_t warehouse_id, enum object_kind kind,
+                  str db, str name, struct object_row *ret);
+int sq_object_list(struct store *st, struct ctx *cx, const struct store_objects_in *in,
+                   struct object_row **ret, size_t *ret_n);
+int sq_object_alter(struct store *st, struct ctx *cx, enum object_kind kind, str id,
+                    str expect_json, str json, int64_t now_ms, str by, const struct audit *au);
+int sq_object_rename(struct store *st, struct ctx *cx, const struct store_object_rename_in *in,
+                     const struct audit *au);
+int sq_object_drop(struct store *st, struct ctx *cx, int64_t warehouse_id, enum object_kind kind,
+                   str db, str name, const struct audit *au);
 int sq_branch_get(struct store *st, struct ctx *cx, str table_id, str branch,
                   struct branch_row *ret);
 int sq_commit_record(struct store *st, struct ctx *cx, const struct store_commit_in *in);

@@ -193,7 +193,7 @@ int sq_table_create(struct store *st, struct ctx *cx, const struct table_row *in
     return sq_write(sqlite_of(st), cx, tx_create, &io);
 }
 
-/* --- get and list ----------------------------------------------------------------------------- */
+/* --- get -------------------------------------------------------------------------------------- */
 
 #define TABLE_COLS                                                                                 \
     "t.id, d.id, d.name, d.warehouse_id, t.name, t.dir, t.external, s.schema_id, t.type, t.owner," \
@@ -271,28 +271,6 @@ int sq_table_by_id(struct store *st, struct ctx *cx, int64_t warehouse_id, str i
     int row = sq_step(cx, c, q);
     TRY(row);
     return row ? table_cols(cx, q, ret) : table_gone(cx, id);
-}
-
-static const char SQL_LIST[] =
-    "SELECT name FROM tables WHERE db_rid = (SELECT rid FROM databases WHERE id = ?1)"
-    " AND name >= ?2 AND name < ?3 ORDER BY name LIMIT ?4";
-static const char SQL_LIST_TYPE[] =
-    "SELECT name FROM tables WHERE db_rid = (SELECT rid FROM databases WHERE id = ?1)"
-    " AND type = ?5 AND name >= ?2 AND name < ?3 ORDER BY name LIMIT ?4";
-
-int sq_table_list(struct store *st, struct ctx *cx, str db_id, const struct store_list_in *in,
-                  str type, str **ret, size_t *ret_n)
-{
-    struct conn *c;
-    struct name_range r;
-    TRY(sq_reader(sqlite_of(st), cx, &c));
-    TRY(sq_name_range(cx, in, &r));
-    STMT q = NULL;
-    if (type.len)
-        TRY(SQL_OPEN(cx, c, SQL_LIST_TYPE, &q, AT(db_id), AT(r.from), r.to, AI(r.limit), AT(type)));
-    else
-        TRY(SQL_OPEN(cx, c, SQL_LIST, &q, AT(db_id), AT(r.from), r.to, AI(r.limit)));
-    return sq_names_read(cx, c, q, ret, ret_n);
 }
 
 /* --- rename ----------------------------------------------------------------------------------- */

@@ -17,7 +17,7 @@ int api_table_name_check(struct ctx *cx, str name, const char *member)
         return 0;
     return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE,
                     "%s \"%.*s\" must not contain '$': clients write branches as t$branch_b and "
-                    "system tables as t$files; use a table name without it",
+                    "system tables as t$files; use a name without it",
                     member, API_SHOWN(name));
 }
 
@@ -35,6 +35,35 @@ int api_ident_decode(struct ctx *cx, const struct json *body, const char *key,
     snprintf(member, sizeof(member), "%s.object", key);
     TRY(api_table_name_check(cx, out.object, member));
     *ret = out;
+    return 0;
+}
+
+int api_ident_in_decode(struct ctx *cx, const struct json *body, const char *key, str database,
+                        struct api_ident *ret)
+{
+    struct api_ident ident;
+    TRY(api_ident_decode(cx, body, key, &ident));
+    if (!str_eq(ident.database, database))
+        return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE,
+                        "%s.database is \"%.*s\", but the path names database \"%.*s\"; they must "
+                        "be the same",
+                        key, API_SHOWN(ident.database), API_SHOWN(database));
+    *ret = ident;
+    return 0;
+}
+
+int api_changes_decode(struct ctx *cx, const struct json *body, const struct json **ret)
+{
+    const struct json *changes;
+    size_t i = 0;
+    TRY(json_want_arr(cx, body, "", "changes", &changes));
+    JSON_EACH (it, changes) {
+        char path[48];
+        str action;
+        snprintf(path, sizeof(path), "changes[%zu]", i++);
+        TRY(json_want_str(cx, it, path, "action", &action));
+    }
+    *ret = changes;
     return 0;
 }
 
@@ -67,6 +96,74 @@ int api_names_encode(struct ctx *cx, struct buf *out, const char *member, const 
     json_kstr(&o, "nextPageToken", n == (size_t)limit ? names[n - 1] : STR_NONE);
     json_end(&o);
     return api_out_end(cx, out);
+}
+
+/* --- pages over all databases ----------------------------------------------------------------- */
+
+/* "d.o"; ".<length of d>.d.o" when d holds a '.': no other token begins with one. */
+static int ident_token(struct ctx *cx, const struct api_ident *id, str *ret)
+{
+    CLEANUP(buf_done) struct buf b = {0};
+    if (str_find(id->database, '.') >= 0)
+        buf_addf(&b, ".%zu.", id->database.len);
+    buf_adds(&b, id->database);
+    buf_addc(&b, '.');
+    buf_adds(&b, id->object);
+    str s = buf_fail(&b) ? STR_NONE : str_dup(&cx->arena, buf_str(&b));
+    if (!s.p)
+        return ctx_nomem(cx);
+    *ret = s;
+    return 0;
+}
+
+int api_idents_encode(struct ctx *cx, struct buf *out, const char *member,
+                      const struct api_ident *idents, size_t n, int64_t limit)
+{
+    ASSERT(limit > 0 && n <= (size_t)limit);
+    struct json_out o;
+    str token = STR_NONE;
+    if (n == (size_t)limit)
+        TRY(ident_token(cx, &idents[n - 1], &token));
+    json_out_init(&o, out);
+    json_obj(&o);
+    json_key(&o, member);
+    json_arr(&o);
+    for (size_t i = 0; i < n; i++) {
+        json_obj(&o);
+        json_kstr(&o, "database", idents[i].database);
+        json_kstr(&o, "object", idents[i].object);
+        json_end(&o);
+    }
+    json_end(&o);
+    json_kstr(&o, "nextPageToken", token);
+    json_end(&o);
+    return api_out_end(cx, out);
+}
+
+static int bad_token(struct ctx *cx)
+{
+    return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE,
+                    "pageToken is none that this server gave out; send the nextPageToken of the "
+                    "page before, or none for the first page");
+}
+
+int api_ident_token(struct ctx *cx, str token, struct api_ident *ret)
+{
+    str rest = token, digits;
+    int64_t len = 0;
+    if (!str_starts(token, STR_LIT("."))) {
+        ptrdiff_t dot = str_find(token, '.');
+        *ret = dot < 0 ? (struct api_ident){token, STR_NONE}
+                       : (struct api_ident){str_n(token.p, (size_t)dot),
+                                            str_cut(token, (size_t)dot + 1)};
+        return 0;
+    }
+    rest = str_cut(rest, 1);
+    if (!str_split(&rest, '.', &digits) || !str_to_i64(digits, &len) || len <= 0 || !rest.p ||
+        rest.len <= (size_t)len || rest.p[len] != '.')
+        return bad_token(cx);
+    *ret = (struct api_ident){str_n(rest.p, (size_t)len), str_cut(rest, (size_t)len + 1)};
+    return 0;
 }
 
 int api_out_end(struct ctx *cx, const struct buf *out)

@@ -24,6 +24,12 @@ struct api_audit {
 /* The member `key`: {"database","object"}, both fit to be names, the object without '$'. */
 int api_ident_decode(struct ctx *cx, const struct json *body, const char *key,
                      struct api_ident *ret) WARN_UNUSED;
+/* The same; the database must be `database`, which is the path's. */
+int api_ident_in_decode(struct ctx *cx, const struct json *body, const char *key, str database,
+                        struct api_ident *ret) WARN_UNUSED;
+/* Member `changes`: an array of objects that have an `action`. */
+int api_changes_decode(struct ctx *cx, const struct json *body,
+                       const struct json **ret) WARN_UNUSED;
 /* A name for a new table: a path component without '$'. `member` is what the message calls it. */
 int api_table_name_check(struct ctx *cx, str name, const char *member) WARN_UNUSED;
 
@@ -32,6 +38,14 @@ void api_strs_put(struct json_out *o, const char *member, const str *v, size_t n
 /* {"<member>":[names],"nextPageToken":last name if n == limit, else null} */
 int api_names_encode(struct ctx *cx, struct buf *out, const char *member, const str *names,
                      size_t n, int64_t limit) WARN_UNUSED;
+/* {"<member>":[{"database","object"}],"nextPageToken":of the last if n == limit, else null}. The token
+ * is "database.object", or, for a database whose name holds a '.', one that api_ident_token can tell
+ * apart from "a.b" + "c" and "a" + "b.c". */
+int api_idents_encode(struct ctx *cx, struct buf *out, const char *member,
+                      const struct api_ident *idents, size_t n, int64_t limit) WARN_UNUSED;
+/* The pair that a pageToken names; clients also make "database.object" themselves. A token without a '.'
+ * is before all of that database. Absent or empty gives an empty pair. */
+int api_ident_token(struct ctx *cx, str token, struct api_ident *ret) WARN_UNUSED;
 /* 0, or what went wrong while `out` was written. */
 int api_out_end(struct ctx *cx, const struct buf *out) WARN_UNUSED;
 

@@ -6,24 +6,12 @@
  * it, and with the bare name would write to main. Pure. */
 #include "proto/api/api_table.h"
 
-/* The member `identifier`, which must name the path's database. */
-static int ident_in(struct ctx *cx, const struct json *body, str database, struct api_ident *ret)
-{
-    TRY(api_ident_decode(cx, body, "identifier", ret));
-    if (str_eq(ret->database, database))
-        return 0;
-    return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE,
-                    "identifier.database is \"%.*s\", but the path names database \"%.*s\"; "
-                    "they must be the same",
-                    API_SHOWN(ret->database), API_SHOWN(database));
-}
-
 int api_table_create_decode(struct ctx *cx, const struct json *body, str database,
                             struct api_table_create *ret)
 {
     struct api_ident ident;
     const struct json *schema;
-    TRY(ident_in(cx, body, database, &ident));
+    TRY(api_ident_in_decode(cx, body, "identifier", database, &ident));
     TRY(json_want_obj(cx, body, "", "schema", &schema));
     *ret = (struct api_table_create){.name = ident.object, .schema = schema};
     return 0;
@@ -34,7 +22,7 @@ int api_table_register_decode(struct ctx *cx, const struct json *body, str datab
 {
     struct api_ident ident;
     str path;
-    TRY(ident_in(cx, body, database, &ident));
+    TRY(api_ident_in_decode(cx, body, "identifier", database, &ident));
     TRY(json_want_str(cx, body, "", "path", &path));
     *ret = (struct api_table_register){.name = ident.object, .path = path};
     return 0;
@@ -46,21 +34,6 @@ int api_table_rename_decode(struct ctx *cx, const struct json *body, struct api_
     TRY(api_ident_decode(cx, body, "source", &out.source));
     TRY(api_ident_decode(cx, body, "destination", &out.destination));
     *ret = out;
-    return 0;
-}
-
-int api_table_alter_decode(struct ctx *cx, const struct json *body, const struct json **ret)
-{
-    const struct json *changes;
-    size_t i = 0;
-    TRY(json_want_arr(cx, body, "", "changes", &changes));
-    JSON_EACH (it, changes) {
-        char path[48];
-        str action;
-        snprintf(path, sizeof(path), "changes[%zu]", i++);
-        TRY(json_want_str(cx, it, path, "action", &action));
-    }
-    *ret = changes;
     return 0;
 }
 

@@ -29,9 +29,6 @@ int api_table_create_decode(struct ctx *cx, const struct json *body, str databas
                             struct api_table_create *ret) WARN_UNUSED;
 int api_table_rename_decode(struct ctx *cx, const struct json *body,
                             struct api_table_rename *ret) WARN_UNUSED;
-/* *ret: an array of objects that have an `action`; what the actions need is the schema's matter. */
-int api_table_alter_decode(struct ctx *cx, const struct json *body,
-                           const struct json **ret) WARN_UNUSED;
 /* {identifier, path}; `database` is the path's of the request, the body must name the same. */
 int api_table_register_decode(struct ctx *cx, const struct json *body, str database,
                               struct api_table_register *ret) WARN_UNUSED;

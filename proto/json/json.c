@@ -762,6 +762,16 @@ void json_raw(struct json_out *o, str raw)
     buf_adds(o->b, raw);
 }
 
+void json_members(struct json_out *o, str raw_obj)
+{
+    ASSERT(raw_obj.len >= 2 && raw_obj.p[0] == '{' && raw_obj.p[raw_obj.len - 1] == '}');
+    ASSERT(o->depth > 0 && (o->is_obj & DEPTH_OF(o)) && !o->after_key);
+    if (raw_obj.len == 2)
+        return;
+    put_comma(o);
+    buf_adds(o->b, str_n(raw_obj.p + 1, raw_obj.len - 2));
+}
+
 void json_kstr(struct json_out *o, const char *key, str s)
 {
     json_key(o, key);

@@ -94,6 +94,8 @@ void json_i64(struct json_out *o, int64_t v);
 void json_bool(struct json_out *o, bool v);
 void json_null(struct json_out *o);
 void json_raw(struct json_out *o, str raw); /* a valid JSON value, written as it is */
+/* The members of an object that has no blank at either end, into the innermost object. */
+void json_members(struct json_out *o, str raw_obj);
 /* Short forms for members. */
 void json_kstr(struct json_out *o, const char *key, str s);
 void json_ki64(struct json_out *o, const char *key, int64_t v);

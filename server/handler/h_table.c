@@ -1,4 +1,5 @@
-/* h_table.c - tables: list, details, create, register, get, by id, rename, alter, drop.
+/* h_table.c - tables: list (of a database, of all), details, create, register, get, by id, rename,
+ * alter, drop.
  *
  * Alter and drop have an order with the table's commits, so their change runs on the strand of the
  * branch that is altered, or of main; the rest is done on a worker. Create, register, rename, alter
@@ -14,8 +15,19 @@ int h_table_list(struct request *rq)
     size_t n;
     TRY(h_page(rq, "tableNamePattern", &in));
     TRY(rq_query(rq, "tableType", &type));
-    TRY(cat_table_list(&rq->cx, rq->srv->cat, rq->warehouse, rq->params[1], &in, type, &names, &n));
+    TRY(cat_names(&rq->cx, rq->srv->cat, rq->warehouse, OBJECT_TABLE, rq->params[1], &in, type,
+                  &names, &n));
     return api_names_encode(&rq->cx, &rq->res.body, "tables", names, n, in.limit);
+}
+
+int h_table_find(struct request *rq)
+{
+    struct store_find_in in;
+    struct name_pair *pairs;
+    size_t n;
+    TRY(h_find_page(rq, "tableNamePattern", OBJECT_TABLE, &in));
+    TRY(cat_find(&rq->cx, rq->srv->cat, rq->warehouse, &in, &pairs, &n));
+    return h_answer_pairs(rq, "tables", pairs, n, in.limit);
 }
 
 int h_table_create(struct request *rq)
@@ -140,7 +152,7 @@ int h_table_alter(struct request *rq)
         return ctx_nomem(&rq->cx);
     TRY(h_open_branch(rq, &a->br));
     TRY(rq_json(rq, &body));
-    TRY(api_table_alter_decode(&rq->cx, body, &a->changes));
+    TRY(api_changes_decode(&rq->cx, body, &a->changes));
     rq->state = a;
     return h_to_strand(rq, a->br, alter_turn);
 }

@@ -14,6 +14,32 @@ int h_page(struct request *rq, const char *pattern, struct page_in *ret)
     return 0;
 }
 
+int h_find_page(struct request *rq, const char *pattern, enum object_kind kind,
+                struct store_find_in *ret)
+{
+    struct store_find_in in = {.kind = kind};
+    struct api_ident after;
+    str token;
+    TRY(rq_page(rq, &in.limit, &token));
+    TRY(api_ident_token(&rq->cx, token, &after));
+    TRY(rq_pattern(rq, "databaseNamePattern", &in.db.text, &in.db.exact));
+    TRY(rq_pattern(rq, pattern, &in.name.text, &in.name.exact));
+    in.after = (struct name_pair){after.database, after.object};
+    *ret = in;
+    return 0;
+}
+
+int h_answer_pairs(struct request *rq, const char *member, const struct name_pair *pairs, size_t n,
+                   int64_t limit)
+{
+    struct api_ident *idents = ARENA_ARRAY(&rq->cx.arena, struct api_ident, n + 1);
+    if (!idents)
+        return ctx_nomem(&rq->cx);
+    for (size_t i = 0; i < n; i++)
+        idents[i] = (struct api_ident){pairs[i].db, pairs[i].name};
+    return api_idents_encode(&rq->cx, &rq->res.body, member, idents, n, limit);
+}
+
 struct api_audit h_audit(const struct stamp *s)
 {
     return (struct api_audit){.owner = s->owner,

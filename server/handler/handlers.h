@@ -16,6 +16,12 @@
 
 /* maxResults, pageToken and the name pattern that comes as parameter `pattern`. */
 int h_page(struct request *rq, const char *pattern, struct page_in *ret) WARN_UNUSED;
+/* The same in all databases, with databaseNamePattern, for objects of this kind. */
+int h_find_page(struct request *rq, const char *pattern, enum object_kind kind,
+                struct store_find_in *ret) WARN_UNUSED;
+/* Answers such a page as `member`. */
+int h_answer_pairs(struct request *rq, const char *member, const struct name_pair *pairs, size_t n,
+                   int64_t limit) WARN_UNUSED;
 struct api_audit h_audit(const struct stamp *s); /* borrows from s */
 /* The branch that {database}/{table} names, held until the request ends. (worker) E_NOTFOUND */
 int h_open_branch(struct request *rq, struct branch **ret) WARN_UNUSED;

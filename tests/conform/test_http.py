@@ -331,7 +331,7 @@ def test_unknown_routes():
             client().request(method, path, body).error(404)
     for path in ("/tags", "/tags/x", "/token", "/consumers"):
         client().get(table().url + path).error(501)  # 404 would say that the table is missing
-    for path in (D() + "/views", B() + "/functions"):
+    for path in (B() + "/permissions", D() + "/tables/t/auth"):
         client().get(path).error(501)
     for prefix in ("nope", "default", "default.nope", "other.default", "default.default.x", "%2e%2e"):
         client().get("/v1/%s/databases" % prefix).error((403, 404))

@@ -44,15 +44,19 @@ def compile_class(name):
     assert done.returncode == 0, done.stdout
 
 
+def command(name):
+    return ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx512m",
+            "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+            "--add-opens=java.base/java.util=ALL-UNNAMED", "--add-opens=java.base/java.lang=ALL-UNNAMED",
+            "-cp", class_path(), name]
+
+
 class Client:
     def __init__(self, main="LatchClient"):
         compile_class(main)
         self.log = tempfile.TemporaryFile()
         self.proc = subprocess.Popen(
-            ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx512m",
-             "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
-             "--add-opens=java.base/java.util=ALL-UNNAMED", "--add-opens=java.base/java.lang=ALL-UNNAMED",
-             "-cp", class_path(), main],
+            command(main),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True, encoding="utf-8")
         self._answer()
 

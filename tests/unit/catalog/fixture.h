@@ -67,10 +67,16 @@
     X(table_create, 1)                                                                             \
     X(table_get, 0)                                                                                \
     X(table_by_id, 0)                                                                              \
-    X(table_list, 0)                                                                               \
     X(table_rename, 1)                                                                             \
     X(table_alter, 1)                                                                              \
     X(table_drop, 1)                                                                               \
+    X(find, 0)                                                                                     \
+    X(object_create, 1)                                                                            \
+    X(object_get, 0)                                                                               \
+    X(object_list, 0)                                                                              \
+    X(object_alter, 1)                                                                             \
+    X(object_rename, 1)                                                                            \
+    X(object_drop, 1)                                                                              \
     X(branch_get, 0)                                                                               \
     X(commit_record, 1)                                                                            \
     X(outcome_find, 0)                                                                             \
@@ -447,11 +453,6 @@ static int bst_table_by_id(struct store *st, struct ctx *cx, int64_t w, str id,
 {
     BST(table_by_id, w, id, ret);
 }
-static int bst_table_list(struct store *st, struct ctx *cx, str db, const struct store_list_in *in,
-                          str type, str **ret, size_t *n)
-{
-    BST(table_list, db, in, type, ret, n);
-}
 static int bst_table_rename(struct store *st, struct ctx *cx, const struct table_named *t,
                             int64_t w, str db, str name, int64_t now, str by,
                             const struct audit *au)
@@ -467,6 +468,41 @@ static int bst_table_drop(struct store *st, struct ctx *cx, const struct table_n
                           int64_t now, const struct audit *au, struct intent_row *ret)
 {
     BST(table_drop, t, now, au, ret);
+}
+static int bst_find(struct store *st, struct ctx *cx, const struct store_find_in *in,
+                    struct name_pair **ret, size_t *n)
+{
+    BST(find, in, ret, n);
+}
+static int bst_object_create(struct store *st, struct ctx *cx, const struct object_row *in,
+                             const struct audit *au)
+{
+    BST(object_create, in, au);
+}
+static int bst_object_get(struct store *st, struct ctx *cx, int64_t w, enum object_kind k, str db,
+                          str name, struct object_row *ret)
+{
+    BST(object_get, w, k, db, name, ret);
+}
+static int bst_object_list(struct store *st, struct ctx *cx, const struct store_objects_in *in,
+                           struct object_row **ret, size_t *n)
+{
+    BST(object_list, in, ret, n);
+}
+static int bst_object_alter(struct store *st, struct ctx *cx, enum object_kind k, str id,
+                            str expect, str json, int64_t now, str by, const struct audit *au)
+{
+    BST(object_alter, k, id, expect, json, now, by, au);
+}
+static int bst_object_rename(struct store *st, struct ctx *cx,
+                             const struct store_object_rename_in *in, const struct audit *au)
+{
+    BST(object_rename, in, au);
+}
+static int bst_object_drop(struct store *st, struct ctx *cx, int64_t w, enum object_kind k, str db,
+                           str name, const struct audit *au)
+{
+    BST(object_drop, w, k, db, name, au);
 }
 static int bst_branch_get(struct store *st, struct ctx *cx, str id, str branch,
                           struct branch_row *ret)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "catalog/store/store.h"
+#include "proto/base/mem.h"
 
 #define UNUSED_FN __attribute__((unused))
 #define S(lit)    STR_LIT(lit)
@@ -134,6 +135,25 @@ static UNUSED_FN void env_done(struct env *e)
         rmdir(e->dir);
 }
 
+/* Lets each allocation of `call` fail in turn: every try must fail with E_NOMEM and leave `same`
+ * true, until the call is served. */
+#define TORTURE(e, call, same)                                                                     \
+    do {                                                                                           \
+        int tort_rc_ = E_NOMEM, tort_n_ = 0;                                                       \
+        while (tort_rc_ == E_NOMEM) {                                                              \
+            assert_true(++tort_n_ < 1000);                                                         \
+            ctx_reset_err(&(e)->cx);                                                               \
+            arena_done(&(e)->cx.arena);                                                            \
+            mem_fail_at(tort_n_, 0);                                                               \
+            tort_rc_ = (call);                                                                     \
+            mem_fail_at(0, 0);                                                                     \
+            if (tort_rc_ == E_NOMEM)                                                               \
+                assert_true(same);                                                                 \
+        }                                                                                          \
+        OK((e), tort_rc_);                                                                         \
+        assert_true(tort_n_ > 1);                                                                  \
+    } while (0)
+
 /* --- short forms ------------------------------------------------------------------------------ */
 
 #define T0 1700000000000 /* a time */
@@ -177,6 +197,19 @@ static UNUSED_FN void table_make(struct env *e, str db_id, str name)
 {
     struct table_row row = table_in(e, db_id, name, name);
     OK(e, STORE(e->st, table_create, &e->cx, &row, 0, NULL, NULL));
+}
+
+/* Names of tables in one database. */
+static UNUSED_FN struct store_find_in tables_of(struct env *e, str db, str after, str prefix,
+                                                int64_t limit, str type)
+{
+    return (struct store_find_in){.warehouse_id = e->wh,
+                                  .kind = OBJECT_TABLE,
+                                  .db = {db, true},
+                                  .name = {prefix, false},
+                                  .type = type,
+                                  .after = {after.len ? db : STR_NONE, after},
+                                  .limit = limit};
 }
 
 static UNUSED_FN struct outcome outcome_for(int64_t id, int64_t ms)

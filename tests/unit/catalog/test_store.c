@@ -127,12 +127,15 @@ static str db_names(struct env *e, str after, str prefix, int64_t limit)
 
 static str table_names(struct env *e, str db, str after, str prefix, int64_t limit, str type)
 {
-    struct store_list_in in = {after, prefix, limit};
-    str *names = NULL, all = S("");
+    struct store_find_in in = tables_of(e, db, after, prefix, limit, type);
+    struct name_pair *names = NULL;
+    str all = S("");
     size_t n = 0;
-    OK(e, STORE(e->st, table_list, &e->cx, db, &in, type, &names, &n));
-    for (size_t i = 0; i < n; i++)
-        all = text(e, "%.*s%s%.*s", STR(all), i ? " " : "", STR(names[i]));
+    OK(e, STORE(e->st, find, &e->cx, &in, &names, &n));
+    for (size_t i = 0; i < n; i++) {
+        SAME(names[i].db, db);
+        all = text(e, "%.*s%s%.*s", STR(all), i ? " " : "", STR(names[i].name));
+    }
     return all;
 }
 
@@ -187,15 +190,15 @@ static void test_list_pages(struct env *e)
     for (int i = 0; i < 30; i++)
         table_make(e, db, text(e, "t%02d", i * 7 % 30));
     for (int64_t limit = 1; limit <= 31; limit++) {
-        struct store_list_in in = {.limit = limit};
+        struct store_find_in in = tables_of(e, S("d"), STR_NONE, STR_NONE, limit, STR_NONE);
         int seen = 0;
         for (;;) {
-            str *names;
+            struct name_pair *names;
             size_t n;
-            OK(e, STORE(e->st, table_list, &e->cx, db, &in, STR_NONE, &names, &n));
+            OK(e, STORE(e->st, find, &e->cx, &in, &names, &n));
             assert_true((int64_t)n <= limit);
             for (size_t i = 0; i < n; i++)
-                SAME(names[i], text(e, "t%02d", seen++));
+                SAME(names[i].name, text(e, "t%02d", seen++));
             if (n == 0)
                 break;
             in.after = names[n - 1];
@@ -216,16 +219,16 @@ static void test_table_list_type(struct env *e)
     table_make(e, db, S("a"));
     table_make(e, db, S("z"));
     table_make(e, other, S("elsewhere"));
-    SAME(table_names(e, db, STR_NONE, STR_NONE, 9, STR_NONE), S("a f1 f2 z"));
-    SAME(table_names(e, db, STR_NONE, STR_NONE, 9, S("format-table")), S("f1 f2"));
-    SAME(table_names(e, db, S("f1"), STR_NONE, 9, S("format-table")), S("f2"));
-    SAME(table_names(e, db, STR_NONE, S("f"), 1, S("format-table")), S("f1"));
-    SAME(table_names(e, db, STR_NONE, S("f"), 9, S("table")), S(""));
-    SAME(table_names(e, db, STR_NONE, STR_NONE, 9, S("view")), S(""));
+    SAME(table_names(e, S("d"), STR_NONE, STR_NONE, 9, STR_NONE), S("a f1 f2 z"));
+    SAME(table_names(e, S("d"), STR_NONE, STR_NONE, 9, S("format-table")), S("f1 f2"));
+    SAME(table_names(e, S("d"), S("f1"), STR_NONE, 9, S("format-table")), S("f2"));
+    SAME(table_names(e, S("d"), STR_NONE, S("f"), 1, S("format-table")), S("f1"));
+    SAME(table_names(e, S("d"), STR_NONE, S("f"), 9, S("table")), S(""));
+    SAME(table_names(e, S("d"), STR_NONE, STR_NONE, 9, S("view")), S(""));
     SAME(table_names(e, S("gone"), STR_NONE, STR_NONE, 9, STR_NONE), S(""));
     struct schema_set to = {1, S("{}"), S("format-table"), 1, S("x")};
     OK(e, STORE(e->st, table_alter, &e->cx, S("a"), S("main"), 0, &to, NULL));
-    SAME(table_names(e, db, STR_NONE, STR_NONE, 9, S("format-table")), S("a f1 f2"));
+    SAME(table_names(e, S("d"), STR_NONE, STR_NONE, 9, S("format-table")), S("a f1 f2"));
 }
 
 /* --- directories ------------------------------------------------------------------------------ */
@@ -403,7 +406,7 @@ static void test_table_rename(struct env *e)
     assert_int_equal(branch(e, S("t")).head.id, 1);
     table_make(e, d, S("t2"));
     OK(e, RENAME("t2", e->wh, "d", "t")); /* the old name is free */
-    SAME(table_names(e, d, STR_NONE, STR_NONE, 9, STR_NONE), S("t u"));
+    SAME(table_names(e, S("d"), STR_NONE, STR_NONE, 9, STR_NONE), S("t u"));
 }
 
 static void test_table_alter(struct env *e)
@@ -868,25 +871,6 @@ static void test_audit(struct env *e)
 
 /* --- no memory -------------------------------------------------------------------------------- */
 
-/* Lets each allocation of `call` fail in turn: every try must fail with E_NOMEM and leave `same`
- * true, until the call is served. */
-#define TORTURE(e, call, same)                                                                     \
-    do {                                                                                           \
-        int tort_rc_ = E_NOMEM, tort_n_ = 0;                                                       \
-        while (tort_rc_ == E_NOMEM) {                                                              \
-            assert_true(++tort_n_ < 1000);                                                         \
-            ctx_reset_err(&(e)->cx);                                                               \
-            arena_done(&(e)->cx.arena);                                                            \
-            mem_fail_at(tort_n_, 0);                                                               \
-            tort_rc_ = (call);                                                                     \
-            mem_fail_at(0, 0);                                                                     \
-            if (tort_rc_ == E_NOMEM)                                                               \
-                assert_true(same);                                                                 \
-        }                                                                                          \
-        OK((e), tort_rc_);                                                                         \
-        assert_true(tort_n_ > 1);                                                                  \
-    } while (0)
-
 static size_t open_intents(struct env *e)
 {
     struct intent_row *rows;
@@ -948,18 +932,18 @@ static void test_small_arena(struct env *e)
 {
     str db = db_make(e, S("d"));
     struct intent_row *purges;
-    struct store_list_in in = {.limit = 1000};
-    str *names;
+    struct store_find_in in = tables_of(e, S("d"), STR_NONE, STR_NONE, 1000, STR_NONE);
+    struct name_pair *names;
     size_t n;
     for (int i = 0; i < 200; i++)
         table_make(e, db, text(e, "t%d", i));
     struct ctx small;
     ctx_init(&small, 4096);
-    assert_int_equal(STORE(e->st, table_list, &small, db, &in, STR_NONE, &names, &n), E_NOMEM);
+    assert_int_equal(STORE(e->st, find, &small, &in, &names, &n), E_NOMEM);
     assert_int_equal(small.err.code, E_NOMEM);
     assert_int_equal(STORE(e->st, db_drop, &small, db, T0, NULL, &purges, &n), E_NOMEM);
     ctx_done(&small);
-    OK(e, STORE(e->st, table_list, &e->cx, db, &in, STR_NONE, &names, &n));
+    OK(e, STORE(e->st, find, &e->cx, &in, &names, &n));
     assert_int_equal(n, 200);
     assert_int_equal(open_intents(e), 0);
 }

@@ -950,11 +950,11 @@ static void test_pages_are_cheap(void **state)
 {
     (void)state;
     struct env e;
-    str *names;
+    struct name_pair *names;
     size_t n;
     env_sqlite(&e);
     env_setup_tenant(&e);
-    str db = db_make(&e, S("d"));
+    db_make(&e, S("d"));
     many_tables(&e, 5000);
     static const struct {
         const char *after, *prefix, *type, *first;
@@ -968,12 +968,13 @@ static void test_pages_are_cheap(void **state)
     };
     struct conn *c = my_reader(&e);
     for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
-        struct store_list_in in = {str_of(t[i].after), str_of(t[i].prefix), 10};
+        struct store_find_in in =
+            tables_of(&e, S("d"), str_of(t[i].after), str_of(t[i].prefix), 10, str_of(t[i].type));
         vm_steps(c);
-        OK(&e, STORE(e.st, table_list, &e.cx, db, &in, str_of(t[i].type), &names, &n));
+        OK(&e, STORE(e.st, find, &e.cx, &in, &names, &n));
         assert_int_equal(n, t[i].n);
         if (n)
-            SAME(names[0], str_of(t[i].first));
+            SAME(names[0].name, str_of(t[i].first));
         assert_in_range(vm_steps(c), 1, 200); /* and not 5,000 rows */
     }
     struct table_row r;
@@ -1235,11 +1236,13 @@ static int own_table(struct worker *w, struct ctx *cx, int i)
     char name[32];
     snprintf(name, sizeof(name), "w%d-%02d", w->nr, i);
     int64_t intent = 0;
-    str dir, *names;
+    str dir;
+    struct name_pair *names;
     size_t n;
     struct table_row got;
     struct intent_row purge;
-    struct store_list_in page = {.prefix = str_n(name, 3), .limit = 100};
+    struct store_find_in page = {
+        .warehouse_id = w->wh, .db = {S("d"), true}, .name = {str_n(name, 3), false}, .limit = 100};
     TRY(STORE(w->st, table_claim, cx, w->wh, S("same"), T0, &dir, &intent));
     struct table_row row = {.id = str_of(name),
                             .db_id = S("db-d"),
@@ -1250,8 +1253,8 @@ static int own_table(struct worker *w, struct ctx *cx, int i)
     TRY(STORE(w->st, table_create, cx, &row, intent, NULL, NULL));
     TRY(STORE(w->st, table_get, cx, w->wh, S("d"), row.name, &got));
     w->wrong = str_eq(got.dir, dir) ? w->wrong : "a table is not in the directory it claimed";
-    TRY(STORE(w->st, table_list, cx, S("db-d"), &page, STR_NONE, &names, &n));
-    w->wrong = n && str_eq(names[n - 1], row.name) ? w->wrong : "a new table is not listed";
+    TRY(STORE(w->st, find, cx, &page, &names, &n));
+    w->wrong = n && str_eq(names[n - 1].name, row.name) ? w->wrong : "a new table is not listed";
     if (i % 3 == 0)
         TRY(STORE(w->st, table_drop, cx, &(struct table_named){.id = row.id}, T0, NULL, &purge));
     return 0;

@@ -254,26 +254,31 @@ static void tables_are_listed(void **state)
     OK(&f, fx_create(&f, "a"));
     OK(&f, fx_create(&f, "ab"));
     struct page_in in = {.limit = 10};
-    assert_int_equal(cat_table_list(&f.cx, f.cat, f.w, S("d"), &in, STR_NONE, &names, &n), 0);
+    assert_int_equal(cat_names(&f.cx, f.cat, f.w, OBJECT_TABLE, S("d"), &in, STR_NONE, &names, &n),
+                     0);
     assert_int_equal(n, 3);
     SAME(names[0], S("a"));
     SAME(names[1], S("ab"));
     SAME(names[2], S("b"));
     in = (struct page_in){.after = S("a"), .prefix = S("a"), .limit = 10};
-    assert_int_equal(cat_table_list(&f.cx, f.cat, f.w, S("d"), &in, S("table"), &names, &n), 0);
+    assert_int_equal(
+        cat_names(&f.cx, f.cat, f.w, OBJECT_TABLE, S("d"), &in, S("table"), &names, &n), 0);
     assert_int_equal(n, 1);
     SAME(names[0], S("ab"));
     in = (struct page_in){.prefix = S("a"), .exact = true, .limit = 10};
-    assert_int_equal(cat_table_list(&f.cx, f.cat, f.w, S("d"), &in, STR_NONE, &names, &n), 0);
+    assert_int_equal(cat_names(&f.cx, f.cat, f.w, OBJECT_TABLE, S("d"), &in, STR_NONE, &names, &n),
+                     0);
     assert_int_equal(n, 1);
     SAME(names[0], S("a"));
-    assert_int_equal(cat_table_list(&f.cx, f.cat, f.w, S("d"), &in, S("view"), &names, &n), 0);
+    assert_int_equal(cat_names(&f.cx, f.cat, f.w, OBJECT_TABLE, S("d"), &in, S("view"), &names, &n),
+                     0);
     assert_int_equal(n, 0);
     in.prefix = S("zz");
-    assert_int_equal(cat_table_list(&f.cx, f.cat, f.w, S("d"), &in, STR_NONE, &names, &n), 0);
+    assert_int_equal(cat_names(&f.cx, f.cat, f.w, OBJECT_TABLE, S("d"), &in, STR_NONE, &names, &n),
+                     0);
     assert_int_equal(n, 0);
     assert_int_equal(f.cx.err.code, 0);
-    assert_int_equal(cat_table_list(&f.cx, f.cat, f.w, S("no"), &in, STR_NONE, &names, &n),
+    assert_int_equal(cat_names(&f.cx, f.cat, f.w, OBJECT_TABLE, S("no"), &in, STR_NONE, &names, &n),
                      E_NOTFOUND);
     assert_int_equal(f.cx.err.res, RES_DATABASE);
     ctx_reset_err(&f.cx);

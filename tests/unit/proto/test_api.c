@@ -164,12 +164,12 @@ static void table_alter_golden(void **state)
                     "{\"action\":\"addColumn\",\"fieldNames\":[\"z\"],\"dataType\":\"INT\","
                     "\"comment\":null,\"move\":null},{\"action\":\"dropColumn\",\"fieldNames\":"
                     "[\"v\"]}]}";
-    assert_int_equal(api_table_alter_decode(&cx, parse(p), &r), 0);
+    assert_int_equal(api_changes_decode(&cx, parse(p), &r), 0);
     assert_int_equal(r->n, 3);
     assert_str(json_get(r->child->next, "action")->s, "addColumn");
-    assert_int_equal(api_table_alter_decode(&cx, parse(j), &r), 0);
+    assert_int_equal(api_changes_decode(&cx, parse(j), &r), 0);
     assert_str(json_get(r->child->next->next, "action")->s, "dropColumn");
-    assert_int_equal(api_table_alter_decode(&cx, parse("{\"changes\":[]}"), &r), 0);
+    assert_int_equal(api_changes_decode(&cx, parse("{\"changes\":[]}"), &r), 0);
     assert_int_equal(r->n, 0);
 }
 
@@ -391,7 +391,7 @@ static const struct bad bads[] = {
     {T_CREATE, IDENT("{\"database\":\"db\",\"object\":\"t$files\"}"),
      "identifier.object \"t$files\" must not contain '$'"},
     {T_CREATE, IDENT("{\"database\":\"db\",\"object\":\"t$branch_b\"}"), "must not contain '$'"},
-    {T_CREATE, IDENT("{\"database\":\"db\",\"object\":\"$\"}"), "use a table name without it"},
+    {T_CREATE, IDENT("{\"database\":\"db\",\"object\":\"$\"}"), "use a name without it"},
     {T_CREATE, "{\"identifier\":" DB_T "}", "schema is missing; it must be an object"},
     {T_CREATE, "{\"identifier\":" DB_T ",\"schema\":null}", "schema must be an object, not null"},
     {T_CREATE, "{\"identifier\":" DB_T ",\"schema\":[]}", "schema must be an object, not an array"},
@@ -505,7 +505,7 @@ static int decode(const struct bad *t, union any *r)
     case T_RENAME:
         return api_table_rename_decode(&cx, body, &r->d);
     case T_ALTER:
-        return api_table_alter_decode(&cx, body, &r->e);
+        return api_changes_decode(&cx, body, &r->e);
     case COMMIT:
         return api_commit_decode(&cx, body, &r->f);
     case ROLLBACK:
