@@ -364,7 +364,7 @@ static void each_call_fails_once(void **state)
             for (int nth = 1; nth < 20; nth++) {
                 struct tag_info t;
                 str got;
-                again(0);
+                again(FX_MEM);
                 FAIL(&f, .op = ops[o], .nth = nth, .code = E_IO, .after = after);
                 int made = create("x", 2, "1d"), there = get("x", &t);
                 int listed = list((struct page_in){.limit = 9}, &got), gone = delete ("x");
@@ -540,7 +540,7 @@ static void consumers_fail(void **state)
     for (size_t o = 0; o < sizeof ops / sizeof *ops; o++)
         for (int nth = 1; nth < 20; nth++) {
             str got;
-            again(0);
+            again(FX_MEM);
             FAIL(&f, .op = ops[o], .nth = nth, .code = E_IO);
             int made = reset("c", 2), listed = consumers((struct page_in){.limit = 9}, &got);
             if (made == 0 && listed == 0)
