@@ -13,6 +13,7 @@
 #include "manifest/tag.h"
 
 #include "manifest/doc.h"
+#include "proto/base/assert.h"
 
 #define CREATED  "tagCreateTime"
 #define RETAINED "tagTimeRetained"
@@ -38,6 +39,7 @@ static time_t local_to_epoch(struct tm t)
 static int days_of(int64_t year, int64_t month)
 {
     static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    ASSERT(month >= 1 && month <= 12);
     bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     return days[month - 1] + (month == 2 && leap);
 }
