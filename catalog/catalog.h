@@ -256,8 +256,8 @@ int branch_tag_delete(struct ctx *cx, struct branch *br,
                       str name) WARN_UNUSED; /* (strand) E_NOTFOUND with TAG */
 int branch_tag_get(struct ctx *cx, struct branch *br, str name,
                    struct tag_info *ret) WARN_UNUSED; /* (worker) E_NOTFOUND with TAG, E_CORRUPT */
-int branch_tags(struct ctx *cx, struct branch *br, const struct page_in *in, str **ret,
-                size_t *ret_n) WARN_UNUSED; /* (worker) names, damaged ones too */
+int branch_tag_names(struct ctx *cx, struct branch *br, const struct page_in *in, str **ret,
+                     size_t *ret_n) WARN_UNUSED; /* (worker) names, damaged ones too */
 
 struct consumer_info {
     str id;

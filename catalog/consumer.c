@@ -23,7 +23,7 @@
 
 static struct io *io_of(struct branch *br)
 {
-    return br->table->wh->io;
+    return br->table->io;
 }
 
 static str folder_of(struct ctx *cx, struct branch *br)

@@ -29,7 +29,7 @@
 
 static struct io *io_of(struct branch *br)
 {
-    return br->table->wh->io;
+    return br->table->io;
 }
 
 /* STR_NONE: no tag can have this name. */
@@ -253,8 +253,8 @@ int branch_names(struct ctx *cx, struct branch *br, str dir, bool (*parse)(str, 
     return 0;
 }
 
-int branch_tags(struct ctx *cx, struct branch *br, const struct page_in *in, str **ret,
-                size_t *ret_n)
+int branch_tag_names(struct ctx *cx, struct branch *br, const struct page_in *in, str **ret,
+                     size_t *ret_n)
 {
     return branch_names(cx, br, folder_of(cx, br), layout_tag_name, in, ret, ret_n);
 }

@@ -6,21 +6,26 @@
 #include "server/handler/handlers.h"
 #include "server/server.h"
 
-int h_consumer_list(struct request *rq)
+static int read_page(struct request *rq)
 {
+    struct h_settled *b = rq->state;
     struct page_in in = {0};
-    struct branch *br;
     struct consumer_info *v;
     size_t n;
     TRY(rq_page(rq, &in.limit, &in.after));
-    TRY(h_open_branch(rq, &br));
-    TRY(branch_consumers(&rq->cx, br, &in, &v, &n));
+    TRY(branch_consumers(&rq->cx, b->br, &in, &v, &n));
     struct api_consumer *out = ARENA_ARRAY(&rq->cx.arena, struct api_consumer, n ? n : 1);
     if (!out)
         return ctx_nomem(&rq->cx);
     for (size_t i = 0; i < n; i++)
         out[i] = (struct api_consumer){v[i].id, v[i].next_snapshot};
     return api_consumers_encode(&rq->cx, &rq->res.body, out, n, in.limit);
+}
+
+int h_consumer_list(struct request *rq)
+{
+    struct h_settled *b = ARENA_NEW(&rq->cx.arena, struct h_settled);
+    return b ? h_settle(rq, b, read_page) : ctx_nomem(&rq->cx);
 }
 
 struct reset {

@@ -100,7 +100,7 @@ static int list(struct page_in in, str *ret)
     fx_begin(&cx);
     int rc = cat_branch_open(&cx, f.cat, f.w, S("d"), S("t"), &br);
     if (rc == 0) {
-        rc = branch_tags(&cx, br, &in, &names, &n);
+        rc = branch_tag_names(&cx, br, &in, &names, &n);
         branch_unref(br);
     }
     for (size_t i = 0; rc == 0 && i < n; i++)
