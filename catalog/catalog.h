@@ -264,6 +264,45 @@ int cat_branch_of(struct ctx *cx, struct branch *main, str name, struct branch *
 /* Of the table that is still called db.name; db.p NULL: whatever its name is. (strand of main) */
 int table_drop(struct ctx *cx, struct branch *br, str db, str name) WARN_UNUSED;
 
+/* --- tags (tag.c) and consumers (consumer.c): files, which clients write, replace and delete as well - */
+struct tag_create_in {
+    str name;
+    struct {
+        bool has;
+        int64_t v;
+    } snapshot_id;     /* none: the head */
+    str time_retained; /* a duration of Paimon's; STR_NONE: for ever */
+};
+struct tag_info {
+    str snapshot_json;
+    bool has_created;
+    int64_t created_ms;
+    str time_retained; /* STR_NONE: for ever */
+};
+/* E_EXISTS; E_NOTFOUND with SNAPSHOT; E_INVAL. (strand) */
+int branch_tag_create(struct ctx *cx, struct branch *br,
+                      const struct tag_create_in *in) WARN_UNUSED;
+int branch_tag_delete(struct ctx *cx, struct branch *br,
+                      str name) WARN_UNUSED; /* (strand) E_NOTFOUND with TAG */
+int branch_tag_get(struct ctx *cx, struct branch *br, str name,
+                   struct tag_info *ret) WARN_UNUSED; /* (worker) E_NOTFOUND with TAG, E_CORRUPT */
+int branch_tag_names(struct ctx *cx, struct branch *br, const struct page_in *in, str **ret,
+                     size_t *ret_n) WARN_UNUSED; /* (worker) names, damaged ones too */
+
+struct consumer_info {
+    str id;
+    int64_t next_snapshot;
+};
+/* Those whose files can be read, by id. (worker) */
+int branch_consumers(struct ctx *cx, struct branch *br, const struct page_in *in,
+                     struct consumer_info **ret, size_t *ret_n) WARN_UNUSED;
+/* The next snapshot it reads: one that is there, or the one to come (head + 1). Makes the consumer
+ * if there is none. E_NOTFOUND with SNAPSHOT. (strand) */
+int branch_consumer_reset(struct ctx *cx, struct branch *br, str id,
+                          int64_t next_snapshot) WARN_UNUSED;
+int branch_consumer_delete(struct ctx *cx, struct branch *br,
+                           str id) WARN_UNUSED; /* gone already is fine (strand) */
+
 /* --- snapshots that are files (snapshots.c), (worker) ----------------------------------------- */
 /* JSON texts of the snapshots below `below` (0: from the newest), newest first. */
 int branch_snapshots(struct ctx *cx, struct branch *br, int64_t below, int64_t limit, str **ret,

@@ -313,6 +313,15 @@ struct ids { /* in the context's arena */
 int branch_ids(struct ctx *cx, struct branch *br, str dir, bool (*parse)(str, int64_t *),
                int64_t above, int64_t up_to, struct ids *ret) WARN_UNUSED;
 
+/* --- tag.c --- */
+/* The names of a folder's files, as `parse` takes them off the file names: a page, ascending. A
+ * folder that is not there is empty. Names that are no UTF-8 cannot be asked for and are left out.
+ * (any thread that may block) */
+int branch_names(struct ctx *cx, struct branch *br, str dir, bool (*parse)(str, str *),
+                 const struct page_in *in, str **ret, size_t *ret_n) WARN_UNUSED;
+/* A row for a change that is a file and needs no other row. Best effort: the change is done. */
+void branch_audit(struct ctx *cx, struct branch *br, const char *action, str detail);
+
 /* --- rollback.c, history.c, branch_ddl.c, forward.c, purge.c, intent.c --- */
 int intent_finish(struct ctx *cx,
                   struct branch *br) WARN_UNUSED; /* the open one of this branch (strand) */

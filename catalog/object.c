@@ -102,11 +102,11 @@ static const char *member(char path[128], const char *of, const char *key)
 static int parts_check(struct ctx *cx, const struct object_spec *s, const struct json *parts,
                        const char *path)
 {
-    char at[128];
+    char at[256];
     if (parts)
         JSON_EACH (it, parts) {
-            snprintf(at, sizeof(at), "%s.%.*s", path, (int)(it->key.len < 40 ? it->key.len : 40),
-                     it->key.p);
+            snprintf(at, sizeof(at), "%.128s.%.*s", path,
+                     (int)(it->key.len < 40 ? it->key.len : 40), it->key.p);
             TRY(s->check_part(cx, it, at));
         }
     return 0;

@@ -5,7 +5,7 @@
 #include "catalog/catalog_int.h"
 
 #include "manifest/layout.h"
-#include "proto/json/json.h"
+#include "manifest/tag.h"
 
 static int64_t head_id(struct branch *br)
 {
@@ -132,15 +132,7 @@ int branch_tags(struct ctx *cx, struct branch *br, struct tags *ret)
 
 int snapshot_trim(struct ctx *cx, struct snapshot *s)
 {
-    CLEANUP(buf_done) struct buf b = {0};
-    struct json_out o;
-    json_out_init(&o, &b);
-    snapshot_encode(&o, s);
-    str text = buf_fail(&b) ? STR_NONE : str_dup(&cx->arena, buf_str(&b));
-    if (!text.p)
-        return ctx_nomem(cx);
-    s->raw = text;
-    return 0;
+    return tag_trim(cx, s->raw, &s->raw);
 }
 
 static int by_tag(struct ctx *cx, struct branch *br, str tag, str *ret_json)

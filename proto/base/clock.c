@@ -6,6 +6,8 @@
  * Threads: any. */
 #include "proto/base/clock.h"
 
+#include <errno.h>
+
 #include "proto/base/assert.h"
 
 static int64_t wall_shift_ms; /* only through __atomic builtins */
@@ -30,6 +32,13 @@ int64_t clock_mono_ms(void)
 int64_t clock_mono_us(void)
 {
     return read_us(CLOCK_MONOTONIC);
+}
+
+void clock_sleep_ms(int64_t ms)
+{
+    struct timespec t = {ms / 1000, ms % 1000 * 1000000};
+    while (clock_nanosleep(CLOCK_MONOTONIC, 0, &t, &t) == EINTR) {
+    }
 }
 
 void clock_wall_shift_ms(int64_t by)

@@ -8,6 +8,7 @@
 int64_t clock_wall_ms(void); /* since 1970, UTC */
 int64_t clock_mono_ms(void);
 int64_t clock_mono_us(void);
+void clock_sleep_ms(int64_t ms); /* the whole time, whatever signals come */
 void clock_wall_shift_ms(
     int64_t by); /* tests only; 0: no shift, a second call replaces the first */
 

@@ -18,6 +18,7 @@
 
 #include "proto/base/assert.h"
 #include "proto/base/buf.h"
+#include "proto/base/clock.h"
 
 enum action { ACT_NONE, ACT_KILL, ACT_FAIL, ACT_FAIL_ALL, ACT_SLEEP };
 
@@ -149,13 +150,6 @@ _Noreturn static void kill_ourselves(void)
         pause();
 }
 
-static void sleep_ms(int64_t ms)
-{
-    struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    while (clock_nanosleep(CLOCK_MONOTONIC, 0, &t, &t) == EINTR) {
-    }
-}
-
 bool inject_hit(enum inject_point p)
 {
     ASSERT((unsigned)p < INJ_COUNT);
@@ -174,7 +168,7 @@ bool inject_hit(enum inject_point p)
     case ACT_FAIL_ALL:
         return true;
     case ACT_SLEEP:
-        sleep_ms(plan->sleep_ms);
+        clock_sleep_ms(plan->sleep_ms);
         return false;
     }
     return false;

@@ -329,7 +329,7 @@ def test_unknown_routes():
         for method in ("GET", "POST"):
             body = {} if method == "POST" else None
             client().request(method, path, body).error(404)
-    for path in ("/tags", "/tags/x", "/token", "/consumers"):
+    for path in ("/replace",):
         client().get(table().url + path).error(501)  # 404 would say that the table is missing
     for path in (B() + "/permissions", D() + "/tables/t/auth"):
         client().get(path).error(501)
@@ -346,6 +346,9 @@ def test_wrong_methods():
         B() + "/tables/rename": {"POST"}, B() + "/tables/id/" + table().id: {"GET"},
         table_url + "/commit": {"POST"}, table_url + "/rollback": {"POST"},
         table_url + "/snapshot": {"GET"}, table_url + "/snapshots": {"GET"},
+        table_url + "/tags": {"GET", "POST"}, table_url + "/tags/x": {"GET", "DELETE"},
+        table_url + "/consumers": {"GET"}, table_url + "/consumers/reset": {"POST"},
+        table_url + "/token": {"GET"}, table_url + "/auth": {"POST"},
         table_url + "/snapshots/LATEST": {"GET"}, "/healthz": {"GET"}, "/metrics": {"GET"},
     }
     for path, allowed in routes.items():

@@ -4,6 +4,7 @@ import atexit
 import json
 import os
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import java  # noqa: E402
@@ -168,6 +169,88 @@ def test_expiry_by_the_client():
         assert [s["id"] for s in listed] == table.snapshot_ids()[::-1]
         assert c.get(table.url + "/snapshots/EARLIEST").ok().json()["snapshot"]["id"] == table.snapshot_ids()[0]
     assert len(j().rows("read", *t)) == 6
+
+
+def test_tags():
+    t = new_table("pk")
+    java.fails(lambda: j()("create-tag", *t, "x", "-", "-"), "SnapshotNotExistException", "Snapshot LATEST")
+    for i in range(1, 4):
+        j()("write", *t, "%d,v" % i)
+    j()("create-tag", *t, "server", 2, "1d")
+    j()("create-tag", *t, "server ü", "-", "-")
+    java.fails(lambda: j()("create-tag", *t, "server", 2, "-"), "TagAlreadyExistException")
+    java.fails(lambda: j()("create-tag", *t, "x", 99999, "-"), "SnapshotNotExistException", "Snapshot 99999")
+    java.fails(lambda: j()("create-tag", *t, "x", 1, "soon"), "IllegalArgumentException", "timeRetained")
+    java.fails(lambda: j()("create-tag", *t, " ", 1, "-"), "IllegalArgumentException", "blank")
+    # What the server made is read by Java from the file, as a tag and to travel in time.
+    assert j()("tag-file", *t, "server").startswith("2 PT24H 20"), j()("tag-file", *t, "server")
+    assert j()("tag-file", *t, "server ü") == "3 null null"
+    assert j().rows("read", *t, "scan.tag-name=server") == [(1, "v"), (2, "v")]
+    assert j().rows("read", *t, "scan.tag-name=server ü") == [(1, "v"), (2, "v"), (3, "v")]
+    # And the other way.
+    j()("tag", *t, "java", 1)
+    for i, (sent, back) in enumerate((("12 h", "12h"), ("500ns", "500ns"), ("1", "1ms"), ("0s", "0s"), ("106751991167300d",) * 2)):
+        j()("keep-tag", *t, "kept%d" % i, 3, sent)
+        words = j()("get-tag", *t, "kept%d" % i).split(" ")
+        assert words[0] == "3" and words[-2] == back and abs(int(words[-1]) / 1000 - time.time()) < 60, words
+    assert j()("get-tag", *t, "java").startswith("1 APPEND ") and j()("get-tag", *t, "java").endswith(" null null")
+    kept = ["kept%d" % i for i in range(5)]
+    for size in (1, 3, 8, 100):
+        assert j()("list-tags", *t, size, "-").split(",") == ["java"] + kept + ["server", "server ü"], size
+    assert j()("list-tags", *t, 1, "kept").split(",") == kept
+    java.fails(lambda: j()("tag", *t, "server", 1), "already exists")
+    j()("untag", *t, "kept0")
+    java.fails(lambda: j()("get-tag", *t, "kept0"), "TagNotExistException")
+    for name in ("java", "server"):
+        j()("delete-tag", *t, name)
+        java.fails(lambda n=name: j()("delete-tag", *t, n), "TagNotExistException")
+    java.fails(lambda: j().rows("read", *t, "scan.tag-name=server"), "doesn't exist")
+    java.fails(lambda: j()("get-tag", t[0], "nope", "x"), "TableNotExistException")
+    java.fails(lambda: j()("create-tag", t[0], "nope", "x", "-", "-"), "TableNotExistException")
+    java.fails(lambda: j()("list-tags", t[0], "nope", 1, "-"), "TableNotExistException")
+
+
+def test_a_tag_of_the_server_keeps_what_java_expires():
+    t = new_table("pk", "snapshot.num-retained.min=1", "snapshot.num-retained.max=1", "write-only=false")
+    j()("write", *t, "1,old")
+    j()("create-tag", *t, "keep", 1, "1d")
+    for i in range(4):
+        j()("write", *t, "1,new%d" % i)
+    with latch.shared().client() as c:
+        table = raw.Table(c, *t)
+        latch.eventually(lambda: 1 not in table.snapshot_ids(), "the client expires")
+    assert j().rows("read", *t, "scan.tag-name=keep") == [(1, "old")]
+    assert j()("get-tag", *t, "keep").startswith("1 APPEND ")
+    java.fails(lambda: j()("create-tag", *t, "late", 1, "-"), "SnapshotNotExistException")
+    j()("rollback-tag", *t, "keep")
+    assert j().rows("read", *t) == [(1, "old")] and latest_id(t) == 1
+
+
+def test_consumers():
+    t = new_table("pk")
+    assert j()("consumers", *t, 10) == ""
+    for i in range(3):
+        j()("write", *t, "%d,v" % i)
+    j()("reset-consumer", *t, "b", 2)
+    j()("reset-consumer", *t, "a", 4)
+    j()("reset-consumer", *t, "gone", "-")
+    for size in (1, 2, 10):
+        assert j()("consumers", *t, size) == "a=4,b=2", size
+    # A stock reader goes on where the reset says, and expiry spares what it needs.
+    assert j().rows("read", *t, "scan.mode=latest-full", "consumer-id=b") == [(0, "v"), (1, "v"), (2, "v")]
+    j()("reset-consumer", *t, "b", "-")
+    assert j()("consumers", *t, 10) == "a=4"
+    java.fails(lambda: j()("reset-consumer", t[0], "nope", "a", 1), "TableNotExistException")
+    java.fails(lambda: j()("consumers", t[0], "nope", 1), "TableNotExistException")
+
+
+def test_auth_and_token():
+    t = new_table("pk", "query-auth.enabled=true")
+    j()("write", *t, "1,a")
+    assert j().rows("read", *t) == [(1, "a")]
+    j()("auth", *t)
+    java.fails(lambda: j()("auth", t[0], "nope"), "TableNotExistException")
+    assert j()("token", *t) == "{}"
 
 
 def test_many_threads_on_one_table():

@@ -3,6 +3,8 @@
 import logging
 import os
 import sys
+import time
+from datetime import datetime, timedelta
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import latch  # noqa: E402
@@ -12,7 +14,9 @@ import raw  # noqa: E402
 from pypaimon.api.rest_exception import AlreadyExistsException  # noqa: E402
 from pypaimon.catalog.catalog_exception import (  # noqa: E402
     DatabaseAlreadyExistException, DatabaseNotExistException, TableAlreadyExistException,
-    TableNotExistException)
+    TableNotExistException, TagAlreadyExistException, TagNotExistException)
+from pypaimon.common.identifier import Identifier  # noqa: E402
+from pypaimon.consumer import Consumer, ConsumerManager  # noqa: E402
 from pypaimon.schema.data_types import AtomicType  # noqa: E402
 from pypaimon.schema.schema_change import SchemaChange  # noqa: E402
 from pypaimon.table.instant import Instant  # noqa: E402
@@ -142,6 +146,84 @@ def test_time_travel():
     for options, rows in (({"scan.snapshot-id": "1"}, 1), ({"scan.snapshot-id": "2"}, 2), ({"scan.tag-name": "two"}, 2),
                           ({}, 3)):
         assert len(pyclient.read(catalog().get_table(name).copy(options))) == rows, options
+
+
+def test_tags_of_the_catalog():
+    c, name, nope = catalog(), new_table("pk"), database() + ".nope"
+    raises(ValueError, lambda: c.create_tag(name, "x"), "Snapshot LATEST")
+    t = c.get_table(name)
+    for i in range(3):
+        pyclient.commit(t, [(i, "v")])
+    c.create_tag(name, "t1")
+    got = c.get_tag(name, "t1")
+    assert got.tag_name == "t1" and got.snapshot == latest(name)
+    assert got.tag_create_time is None and got.tag_time_retained is None
+    c.create_tag(name, "t2", snapshot_id=1)
+    assert c.get_tag(name, "t2").snapshot.id == 1
+    c.create_tag(name, "t3", 2, "1d")
+    got = c.get_tag(name, "t3")
+    assert got.tag_time_retained == "1d" and abs(got.tag_create_time / 1000 - time.time()) < 60
+    raises(TagAlreadyExistException, lambda: c.create_tag(name, "t1"))
+    c.create_tag(name, "t1", ignore_if_exists=True)
+    raises(ValueError, lambda: c.create_tag(name, "x", 99999), "Snapshot 99999")
+    raises(Exception, lambda: c.create_tag(name, "x", 1, "soon"), "timeRetained")
+    raises(Exception, lambda: c.create_tag(name, " "), "blank")
+    raises(TableNotExistException, lambda: c.create_tag(nope, "t1"))
+    raises(TableNotExistException, lambda: c.get_tag(nope, "t1"))
+    raises(TableNotExistException, lambda: c.list_tags_paged(nope))
+    raises(TagNotExistException, lambda: c.get_tag(name, "absent"))
+    raises(TagNotExistException, lambda: c.delete_tag(name, "absent"))
+    # Pages.
+    assert c.list_tags_paged(name).elements == ["t1", "t2", "t3"]
+    first = c.list_tags_paged(name, max_results=2)
+    assert first.elements == ["t1", "t2"] and first.next_page_token == "t2"
+    second = c.list_tags_paged(name, max_results=2, page_token=first.next_page_token)
+    assert second.elements == ["t3"] and second.next_page_token is None
+    for tag in ("prod_v1", "prod_v2", "prodXv3"):
+        c.create_tag(name, tag)
+    assert c.list_tags_paged(name, tag_name_prefix="prod_").elements == ["prod_v1", "prod_v2"]
+    # The client's own reader of tag files, and time travel.
+    file = t.tag_manager().get_or_throw("t3")
+    assert file.id == 2 and file.tag_time_retained == timedelta(days=1)
+    assert abs((datetime.now() - file.tag_create_time).total_seconds()) < 60
+    assert t.tag_manager().get_or_throw("t1").trim_to_snapshot() == latest(name)
+    assert pyclient.read(c.get_table(name).copy({"scan.tag-name": "t3"})) == [(0, "v"), (1, "v")]
+    # And the other way: made, replaced and deleted as files.
+    t.create_tag("file", 1, time_retained="500 micro")
+    assert c.get_tag(name, "file").tag_time_retained == "500micro" and c.get_tag(name, "file").snapshot.id == 1
+    raises(TagAlreadyExistException, lambda: c.create_tag(name, "file"))
+    t.replace_tag("file", 3, "36h")
+    assert c.get_tag(name, "file").tag_time_retained == "36h" and c.get_tag(name, "file").snapshot.id == 3
+    t.delete_tag("file")
+    raises(TagNotExistException, lambda: c.get_tag(name, "file"))
+    for odd in ("a b+c ü", "100%", "a$b", "~x"):
+        c.create_tag(name, odd)
+        assert c.get_tag(name, odd).tag_name == odd and t.tag_manager().tag_exists(odd)
+        c.delete_tag(name, odd)
+        raises(TagNotExistException, lambda n=odd: c.get_tag(name, n))
+
+
+def test_consumers_auth_and_token():
+    name = new_table("pk", {"query-auth.enabled": "true"})
+    t = catalog().get_table(name)
+    for i in range(2):
+        pyclient.commit(t, [(i, "v")])
+    assert pyclient.read(t) == [(0, "v"), (1, "v")], "POST auth answers that all may be read"
+    api = catalog().rest_api
+    answer = api.auth_table_query(Identifier.from_string(name), ["k"])
+    assert not answer.filter and not answer.column_masking
+    token = api.load_table_token(Identifier.from_string(name))
+    assert token.token == {} and token.expires_at_millis / 1000 - time.time() > 23 * 3600
+    manager = ConsumerManager(t.file_io, t.table_path)
+    manager.reset_consumer("py", Consumer(2))
+    with latch.shared().client() as c:
+        url = raw.table_url(latch.shared(), *name.split("."))
+        assert c.get(url + "/consumers").ok().json()["consumers"] == [{"consumerId": "py", "nextSnapshot": 2}]
+        c.post(url + "/consumers/reset", {"consumerId": "py", "nextSnapshotId": 1}).ok()
+        c.post(url + "/consumers/reset", {"consumerId": "new", "nextSnapshotId": 3}).ok()
+        assert manager.consumers() == {"py": 1, "new": 3} and manager.min_next_snapshot() == 1
+        c.post(url + "/consumers/reset", {"consumerId": "py", "nextSnapshotId": None}).ok()
+    assert manager.consumers() == {"new": 3}
 
 
 def test_alter_options():

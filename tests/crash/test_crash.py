@@ -121,6 +121,54 @@ class Roller:
         self.state, self.maybe = got, None
 
 
+class Tagger:
+    """Alone on its table: makes and deletes tags and consumers."""
+
+    def __init__(self, table):
+        self.table = table
+        table.append(3)
+        self.tags, self.consumers = {}, {}  # name -> snapshot id
+        self.open = None                    # (which of the two, name, id or None)
+
+    def step(self, t):
+        name, n = "n%d" % RNG.randrange(4), RNG.randrange(1, 4)
+        if RNG.random() < 0.4:
+            self.open = (self.consumers, name, RNG.choice((n, None)))
+            return t.client.post(t.url + "/consumers/reset", {"consumerId": name, "nextSnapshotId": self.open[2]})
+        if name in self.tags:
+            self.open = (self.tags, name, None)
+            return t.client.delete(t.url + "/tags/" + name)
+        self.open = (self.tags, name, n)
+        return t.client.post(t.url + "/tags", {"tagName": name, "snapshotId": n, "timeRetained": RNG.choice((None, "1d"))})
+
+    def done(self):
+        which, name, n = self.open
+        which.pop(name, None)
+        if n is not None:
+            which[name] = n
+        self.open = None
+
+    def run(self, client, stop):
+        t = self.table.with_client(client)
+        while not stop.is_set():
+            answer = self.step(t)
+            if answer.status == 500:
+                return  # unknown: judged after the restart
+            answer.ok()
+            self.done()
+
+    def check(self, client, _where=None):
+        t = self.table.with_client(client)
+        names = client.get(t.url + "/tags").ok().json()["tags"]
+        tags = {n: client.get(t.url + "/tags/" + n).ok().json()["snapshot"]["id"] for n in names}
+        consumers = {c["consumerId"]: c["nextSnapshot"] for c in client.get(t.url + "/consumers").ok().json()["consumers"]}
+        if (tags, consumers) != (self.tags, self.consumers):
+            assert self.open is not None, "acknowledged: %s, there: %s" % ((self.tags, self.consumers), (tags, consumers))
+            self.done()
+        assert (tags, consumers) == (self.tags, self.consumers), "neither before nor after the open request"
+        self.open = None
+
+
 class Ddl:
     """Alone in its database: creates, alters and drops tables."""
 
@@ -204,7 +252,7 @@ class World:
         with self.server.client() as c:
             shared = [raw.new_table(c) for _ in range(2)]
             self.actors = [Committer(t, legacy) for t in shared for legacy in (False, False, True)]
-            self.actors += [Roller(raw.new_table(c)), Ddl(c)]
+            self.actors += [Roller(raw.new_table(c)), Tagger(raw.new_table(c)), Ddl(c)]
             self.shared = shared
 
     def hits(self):

@@ -13,6 +13,13 @@
  *   latest DB T                       rollback DB T ID             rollback-tag DB T TAG
  *   tag DB T TAG ID                   snapshots DB T               spread DB T THREADS COMMITS
  *   alter DB T CHANGES (a JSON array)
+ *   keep-tag DB T TAG ID DURATION     untag DB T TAG               tag-file DB T TAG
+ *   create-tag DB T TAG ID DURATION   get-tag DB T TAG             delete-tag DB T TAG
+ *   list-tags DB T SIZE PREFIX        consumers DB T SIZE          reset-consumer DB T CONSUMER ID
+ *   auth DB T                         token DB T
+ *
+ * tag, keep-tag and untag are the table's calls, which write files; create-tag and so on the catalog's.
+ * Where ID or DURATION is "-", none is given. tag-file: what the table's own reader makes of the file.
  *
  * A row is its values joined by commas. KIND is pk (k bigint, v string; key k), append (the same
  * without a key), part (k, v, p string; key k and p, partitioned by p).
@@ -34,11 +41,13 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
+import org.apache.paimon.PagedList;
 import org.apache.paimon.Snapshot;
 import org.apache.paimon.catalog.Catalog;
 import org.apache.paimon.catalog.CatalogContext;
 import org.apache.paimon.catalog.CatalogFactory;
 import org.apache.paimon.catalog.Identifier;
+import org.apache.paimon.consumer.ConsumerInfo;
 import org.apache.paimon.data.BinaryString;
 import org.apache.paimon.data.GenericRow;
 import org.apache.paimon.data.InternalRow;
@@ -47,6 +56,7 @@ import org.apache.paimon.options.Options;
 import org.apache.paimon.reader.RecordReader;
 import org.apache.paimon.rest.RESTApi;
 import org.apache.paimon.rest.requests.AlterTableRequest;
+import org.apache.paimon.rest.responses.GetTagResponse;
 import org.apache.paimon.schema.Schema;
 import org.apache.paimon.schema.SchemaChange;
 import org.apache.paimon.table.FileStoreTable;
@@ -57,10 +67,13 @@ import org.apache.paimon.table.sink.BatchTableCommit;
 import org.apache.paimon.table.sink.BatchTableWrite;
 import org.apache.paimon.table.sink.BatchWriteBuilder;
 import org.apache.paimon.table.source.ReadBuilder;
+import org.apache.paimon.tag.Tag;
 import org.apache.paimon.types.DataTypes;
+import org.apache.paimon.utils.TimeUtils;
 
 public final class LatchClient {
     private static Catalog catalog;
+    private static Options opened;
     private static String scratch;
 
     public static void main(String[] args) throws Exception {
@@ -172,8 +185,71 @@ public final class LatchClient {
             case "snapshots":
                 return snapshots((FileStoreTable) catalog.getTable(id));
             default:
+                return runOnTags(a, id);
+        }
+    }
+
+    private static String runOnTags(String[] a, Identifier id) throws Exception {
+        switch (a[0]) {
+            case "keep-tag":
+                catalog.getTable(id).createTag(a[3], Long.parseLong(a[4]), TimeUtils.parseDuration(a[5]));
+                return "";
+            case "untag":
+                catalog.getTable(id).deleteTag(a[3]);
+                return "";
+            case "tag-file":
+                Tag file = ((FileStoreTable) catalog.getTable(id)).tagManager().getOrThrow(a[3]);
+                return file.id() + " " + file.getTagTimeRetained() + " " + file.getTagCreateTime();
+            case "create-tag":
+                catalog.createTag(id, a[3], given(a[4]) ? Long.valueOf(a[4]) : null, given(a[5]) ? a[5] : null, false);
+                return "";
+            case "get-tag":
+                GetTagResponse tag = catalog.getTag(id, a[3]);
+                return name(tag.snapshot()) + " " + tag.tagTimeRetained() + " " + tag.tagCreateTime();
+            case "delete-tag":
+                catalog.deleteTag(id, a[3]);
+                return "";
+            case "list-tags":
+                return listTags(id, Integer.valueOf(a[3]), a[4]);
+            case "consumers":
+                return consumers(id, Integer.valueOf(a[3]));
+            case "reset-consumer":
+                catalog.resetConsumer(id, a[3], given(a[4]) ? Long.valueOf(a[4]) : null);
+                return "";
+            case "auth":
+                return String.valueOf(catalog.authTableQuery(id, null));
+            case "token":
+                return String.valueOf(new RESTApi(opened).loadTableToken(id).getToken());
+            default:
                 throw new IllegalArgumentException("unknown command " + a[0]);
         }
+    }
+
+    private static boolean given(String word) {
+        return !word.equals("-");
+    }
+
+    /* All pages, joined by commas. */
+    private static String listTags(Identifier id, Integer size, String prefix) throws Exception {
+        List<String> out = new ArrayList<>();
+        String token = null;
+        do {
+            PagedList<String> page = catalog.listTagsPaged(id, size, token, given(prefix) ? prefix : null);
+            out.addAll(page.getElements());
+            token = page.getNextPageToken();
+        } while (token != null);
+        return String.join(",", out);
+    }
+
+    private static String consumers(Identifier id, Integer size) throws Exception {
+        List<String> out = new ArrayList<>();
+        String token = null;
+        do {
+            PagedList<ConsumerInfo> page = catalog.listConsumersPaged(id, size, token);
+            page.getElements().forEach(c -> out.add(c.getConsumerId() + "=" + c.getNextSnapshot()));
+            token = page.getNextPageToken();
+        } while (token != null);
+        return String.join(",", out);
     }
 
     private static String name(Snapshot s) {
@@ -202,6 +278,7 @@ public final class LatchClient {
         o.set("token", token);
         o.set("cache-enabled", "false"); // each command sees the server, not the client's memory
         catalog = CatalogFactory.createCatalog(CatalogContext.create(o));
+        opened = o;
         return "";
     }
 
