@@ -128,9 +128,8 @@ static bool is_plain(str part)
 /* Routes of Paimon's protocol that are not in routes.def. Clients take 404 there for a statement about
  * the database or table in the path; 501 they take for what it is. */
 static const char *const paimon_words[] = {
-    "auth",  "consumers",  "function-details", "functions",
-    "grant", "partitions", "permissions",      "replace",
-    "tags",  "token",      "view-details",     "views",
+    "auth", "consumers", "function-details", "functions", "grant", "permissions", "replace",
+    "tags", "token",     "view-details",     "views",
 };
 
 static bool is_paimon(str raw_path)

@@ -17,4 +17,11 @@ store_migration_0002:
     .byte 0
     .size store_migration_0002, . - store_migration_0002
 
+    .globl store_migration_0003
+    .type store_migration_0003, %object
+store_migration_0003:
+    .incbin "catalog/store/migrations/0003_partitions.sql"
+    .byte 0
+    .size store_migration_0003, . - store_migration_0003
+
     .section .note.GNU-stack, "", %progbits
