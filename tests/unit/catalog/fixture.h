@@ -1143,6 +1143,8 @@ struct draft { /* a snapshot and its commit request */
     const char *long_user; /* instead of user */
     str table_id;
     struct stat_delta stats;
+    const struct api_stat *partitions; /* what it says of each */
+    size_t n_partitions;
     bool no_files;       /* what it names is not written */
     int64_t deadline_ms; /* of the request */
 };
@@ -1270,7 +1272,9 @@ FN int fx_commit(struct fx *f, const char *object, const struct draft *d, bool *
     cx.deadline_ms = d->deadline_ms;
     struct commit_in in = {.table_id = d->table_id,
                            .base_uuid = d->has_base ? str_of(d->base_uuid) : STR_NONE,
-                           .stats = d->stats};
+                           .stats = d->stats,
+                           .partitions = d->partitions,
+                           .n_partitions = d->n_partitions};
     str text = fx_snapshot(f, d);
     int rc = json_parse(&cx, text, "test", &in.snapshot);
     if (rc == 0)
