@@ -614,6 +614,27 @@ static void mark_below(void **state)
                         "dt=1/hh=1=-1,-1,-1,-1,-1!"));
 }
 
+/* The files are the clients' own: nothing is committed, partitions are registered. */
+static void format_table(void **state)
+{
+    (void)state;
+    char there[32];
+    OK(&f, fx_create_as(&f, "d", "csv",
+                        SCHEMA("\"dt\"", ON ",\"type\":\"format-table\",\"file.format\":\"csv\"")));
+    OK(&f, change("csv", 'c', "[{\"dt\":\"a\"},{\"dt\":\"b\"}]", true));
+    OK(&f, change_stats("csv", 'c', "[]", false, A("1,1,1,1,1"), false, there));
+    OK(&f, change("csv", 'm', "[{\"dt\":\"b\"}]", false));
+    SAME(list_named("csv", "[{\"dt\":\"a\"},{\"dt\":\"b\"}]"),
+         S("dt=b=-1,-1,-1,-1,-1! dt=a=1,1,1,1,-1"));
+    fx_restart(&f);
+    OK(&f, change("csv", 'd', "[{\"dt\":\"b\"}]", true));
+    SAME(list_named("csv", "[{\"dt\":\"a\"},{\"dt\":\"b\"}]"), S("dt=a=1,1,1,1,-1"));
+    OK(&f, fx_create_as(&f, "d", "csv2", SCHEMA("\"dt\"", "\"type\":\"format-table\"")));
+    FAILS(&f, E_UNSUPPORTED, RES_TABLE, "without the option", change("csv2", 'c', "[]", false));
+    OK(&f, fx_drop(&f, "csv"));
+    FAILS(&f, E_NOTFOUND, RES_TABLE, "csv", change("csv", 'c', "[]", false));
+}
+
 static void store_fails(void **state)
 {
     (void)state;
@@ -637,7 +658,8 @@ static void store_fails(void **state)
     bool ok;
     struct draft d = next_of(NULL, A("1,1,1,1,1"));
     fx_restart(&f);
-    FAIL(&f, .op = ST_table_by_id, .code = E_IO); /* nothing was done then */
+    assert_int_equal(fx_head_id(&f, "t"), 0);
+    FAIL(&f, .op = ST_branch_get, .code = E_IO); /* of its schema: nothing was done then */
     int rc = fx_commit(&f, "t", &d, &ok);
     assert_int_equal(rc, E_IO);
     fx_well(&f);
@@ -693,6 +715,7 @@ int main(void)
         T(reports),
         T(changes_after_commits),
         T(mark_below),
+        T(format_table),
         T(store_fails),
         T(dropped),
     };

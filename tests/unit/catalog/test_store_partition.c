@@ -156,11 +156,10 @@ static int rollback_to(struct env *e, int64_t head, int64_t epoch, int64_t to)
                                  .expect_head_id = head};
     int64_t id, now;
     OK(e, STORE(e->st, intent_begin, &e->cx, &in, &id, &now));
-    struct store_rollback_in back = {.intent_id = id,
-                                     .table_id = S("t"),
-                                     .branch = S("main"),
-                                     .head = {.id = to, .uuid = S("u"), .json = S("{}")}};
-    return STORE(e->st, rollback_finish, &e->cx, &back);
+    struct head_row row = {.id = to, .uuid = S("u"), .json = S("{}")};
+    struct store_history_in back = {
+        .intent_id = id, .table_id = S("t"), .branch = S("main"), .head = &row, .forget_above = to};
+    return STORE(e->st, history_finish, &e->cx, &back);
 }
 
 /* --- sums ------------------------------------------------------------------------------------- */
@@ -356,6 +355,129 @@ static void test_rollback(struct env *e)
     assert_int_equal(fold(e), PARTITIONS_UNKNOWN);
 }
 
+/* Another history above snapshot `above`, as after a forward; no head: only the schema changed. */
+static int history(struct env *e, int64_t head, int64_t epoch, const struct head_row *to,
+                   int64_t above)
+{
+    struct store_intent_in in = {.row = {.table_id = S("t"),
+                                         .branch = S("main"),
+                                         .kind = S("forward"),
+                                         .args_json = S("{}"),
+                                         .warehouse_id = e->wh},
+                                 .bump_epoch = true,
+                                 .expect_epoch = epoch,
+                                 .expect_head_id = head};
+    int64_t id, now;
+    OK(e, STORE(e->st, intent_begin, &e->cx, &in, &id, &now));
+    struct store_history_in end = {.intent_id = id,
+                                   .table_id = S("t"),
+                                   .branch = S("main"),
+                                   .head = to,
+                                   .forget_above = above};
+    return STORE(e->st, history_finish, &e->cx, &end);
+}
+
+static void test_history(struct env *e)
+{
+    table(e);
+    COMMIT(e, 0, delta("a", 1, 1, 1, 1, 1));
+    OK(e, history(e, 1, 0, NULL, INT64_MAX)); /* of a schema */
+    assert_int_equal(fold(e), PARTITIONS_KNOWN);
+    SAME(list(e), S("a=1,1,1,1,1"));
+    struct head_row to = {.id = 4, .uuid = S("u"), .json = S("{}")};
+    OK(e, history(e, 1, 1, &to, 1)); /* snapshots 2 to 4 come from another branch */
+    assert_int_equal(fold(e), PARTITIONS_UNKNOWN);
+    struct partition_delta d = delta("a", 1, 1, 1, 1, 1);
+    OK(e, commit_told(e, S("t"), 2, 4, 5, &d, 1));
+    assert_int_equal(fold(e), PARTITIONS_UNKNOWN);
+}
+
+static enum partitions_are fold_branch(struct env *e, const char *branch)
+{
+    enum partitions_are is = PARTITIONS_MORE;
+    OK(e, STORE(e->st, partitions_fold, &e->cx, S("t"), str_of(branch), 0, 100, &is));
+    return is;
+}
+
+static int64_t branch_begin(struct env *e, const char *name)
+{
+    struct intent_row row = {.table_id = S("t"),
+                             .branch = str_of(name),
+                             .kind = S("branch-create"),
+                             .args_json = S("{}"),
+                             .warehouse_id = e->wh};
+    int64_t id;
+    OK(e, STORE(e->st, branch_begin, &e->cx, &row, NULL, &id));
+    return id;
+}
+
+static void branch_make(struct env *e, const char *name, int64_t head)
+{
+    struct store_branch_in in = {branch_begin(e, name), S("t"), str_of(name), {0}};
+    struct head_row row = {.id = head, .uuid = S("u"), .json = S("{}")};
+    struct schema_set schema = {.id = 0, .json = S("{}"), .type = S("table"), .by = S("ann")};
+    OK(e, STORE(e->st, branch_made, &e->cx, &in, &row, &schema));
+}
+
+static int64_t branch_intent(struct env *e, const char *name)
+{
+    struct store_intent_in in = {.row = {.table_id = S("t"),
+                                         .branch = str_of(name),
+                                         .kind = S("x"),
+                                         .args_json = S("{}"),
+                                         .warehouse_id = e->wh}};
+    int64_t id, epoch;
+    OK(e, STORE(e->st, intent_begin, &e->cx, &in, &id, &epoch));
+    return id;
+}
+
+static bool tidy(struct env *e, int64_t keep, int64_t rows)
+{
+    bool more = false;
+    OK(e, STORE(e->st, partitions_tidy, &e->cx, keep, rows, &more));
+    return more;
+}
+
+/* Each branch has its own; they go with it to another name and not to a branch that has its name. */
+static void test_branches(struct env *e)
+{
+    struct partition_row *rows;
+    size_t n;
+    str keys[] = {S("a"), S("m")};
+    struct partition_delta d = delta("a", 1, 1, 1, 1, 1);
+    table(e);
+    COMMIT(e, 0, delta("m", 1, 1, 1, 1, 1));
+    branch_make(e, "dev", 0);
+    branch_make(e, "old", 7); /* from a tag: who knows what is in it? */
+    assert_int_equal(fold_branch(e, "dev"), PARTITIONS_KNOWN);
+    assert_int_equal(fold_branch(e, "old"), PARTITIONS_UNKNOWN);
+    struct store_commit_in in = {.table_id = S("t"),
+                                 .branch = S("dev"),
+                                 .head = {.id = 1, .uuid = S("u"), .json = S("{}")},
+                                 .has_deltas = true,
+                                 .deltas = &d,
+                                 .n_deltas = 1};
+    OK(e, STORE(e->st, commit_record, &e->cx, &in));
+    assert_int_equal(fold_branch(e, "dev"), PARTITIONS_KNOWN);
+    struct store_branch_in ren = {branch_intent(e, "dev"), S("t"), S("dev"), {0}};
+    OK(e, STORE(e->st, branch_rename, &e->cx, &ren, S("new")));
+    branch_make(e, "dev", 0);
+    OK(e, STORE(e->st, partitions_find, &e->cx, S("t"), S("new"), keys, 2, &rows, &n));
+    SAME(rows_text(e, rows, n), S("a=1,1,1,1,1"));
+    OK(e, STORE(e->st, partitions_find, &e->cx, S("t"), S("dev"), keys, 2, &rows, &n));
+    SAME(rows_text(e, rows, n), S(""));
+    struct store_branch_in drop = {branch_intent(e, "new"), S("t"), S("new"), {0}};
+    OK(e, STORE(e->st, branch_drop, &e->cx, &drop));
+    branch_make(e, "new", 0);
+    assert_int_equal(fold_branch(e, "new"), PARTITIONS_KNOWN);
+    while (tidy(e, 100, 100)) {
+    }
+    OK(e, STORE(e->st, partitions_find, &e->cx, S("t"), S("new"), keys, 2, &rows, &n));
+    SAME(rows_text(e, rows, n), S(""));
+    fold(e);
+    SAME(list(e), S("m=1,1,1,1,1"));
+}
+
 /* The head's file turned out to hold something else: what its commit told is void. */
 static void test_recorded_again(struct env *e)
 {
@@ -517,13 +639,6 @@ static void test_mark(struct env *e)
 }
 
 /* --- the rest --------------------------------------------------------------------------------- */
-
-static bool tidy(struct env *e, int64_t keep, int64_t rows)
-{
-    bool more = false;
-    OK(e, STORE(e->st, partitions_tidy, &e->cx, keep, rows, &more));
-    return more;
-}
 
 static void test_tidy(struct env *e)
 {
@@ -706,14 +821,15 @@ struct test {
     }
 
 static const struct test tests[] = {
-    TEST(test_sums),           TEST(test_fold),           TEST(test_fold_stamps),
-    TEST(test_fold_bounds),    TEST(test_unknown),        TEST(test_unknown_is_taken_back),
-    TEST(test_late),           TEST(test_empty_commit),   TEST(test_rollback),
-    TEST(test_recorded_again), TEST(test_race),           TEST(test_list),
-    TEST(test_create),         TEST(test_create_order),   TEST(test_report),
-    TEST(test_drop),           TEST(test_mark),           TEST(test_tidy),
-    TEST(test_drop_table),     TEST(test_no_memory),      TEST(test_many),
-    TEST_SQLITE(test_rows),    TEST_SQLITE(test_damaged),
+    TEST(test_sums),           TEST(test_fold),         TEST(test_fold_stamps),
+    TEST(test_fold_bounds),    TEST(test_unknown),      TEST(test_unknown_is_taken_back),
+    TEST(test_late),           TEST(test_empty_commit), TEST(test_rollback),
+    TEST(test_recorded_again), TEST(test_history),      TEST(test_branches),
+    TEST(test_race),           TEST(test_list),         TEST(test_create),
+    TEST(test_create_order),   TEST(test_report),       TEST(test_drop),
+    TEST(test_mark),           TEST(test_tidy),         TEST(test_drop_table),
+    TEST(test_no_memory),      TEST(test_many),         TEST_SQLITE(test_rows),
+    TEST_SQLITE(test_damaged),
 };
 
 static void run(const struct test *t, void (*make)(struct env *))
