@@ -61,12 +61,31 @@ static str message_of(const struct err_rec *e, int http_status)
     return STR_LIT("the request was refused");
 }
 
+/* Paimon's Java client takes the message of these two for a format and throws something else than the
+ * error when it is none: a percent sign goes twice, and comes out there as one. */
+static void put_message(struct json_out *o, str msg, int http_status)
+{
+    char twice[2 * sizeof(((struct err_rec *)0)->msg)];
+    size_t n = 0;
+    json_key(o, "message");
+    if ((http_status != 400 && http_status != 501) || msg.len > sizeof(twice) / 2) {
+        json_str(o, msg);
+        return;
+    }
+    for (size_t i = 0; i < msg.len; i++) {
+        twice[n++] = msg.p[i];
+        if (msg.p[i] == '%')
+            twice[n++] = '%';
+    }
+    json_str(o, str_n(twice, n));
+}
+
 void api_error_body(struct buf *b, const struct err_rec *e, int http_status)
 {
     struct json_out o;
     json_out_init(&o, b);
     json_obj(&o);
-    json_kstr(&o, "message", message_of(e, http_status));
+    put_message(&o, message_of(e, http_status), http_status);
     json_kstr(&o, "resourceType", str_of(res_name(e->res)));
     json_kstr(&o, "resourceName", e->res_name[0] ? str_of(e->res_name) : STR_NONE);
     json_ki64(&o, "code", http_status);

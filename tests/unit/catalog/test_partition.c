@@ -24,14 +24,14 @@ static void fresh(unsigned kind)
 static int setup(void **state)
 {
     (void)state;
-    fresh(0);
+    fresh(FX_MEM);
     return 0;
 }
 
 static int setup_sqlite(void **state)
 {
     (void)state;
-    fresh(FX_SQLITE);
+    fresh(FX_MEM | FX_SQLITE);
     return 0;
 }
 

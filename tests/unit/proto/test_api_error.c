@@ -50,6 +50,16 @@ static void test_body(void **state)
     IGNORE(ctx_fail(&cx, E_INVAL, RES_NONE, STR_NONE, "no"));
     assert_body(&cx.err, 400,
                 "{\"message\":\"no\",\"resourceType\":null,\"resourceName\":null,\"code\":400}");
+    /* Java formats these two once more. */
+    IGNORE(ctx_fail(&cx, E_INVAL, RES_NONE, STR_NONE, "%s", "%d 5%"));
+    assert_body(
+        &cx.err, 400,
+        "{\"message\":\"%%d 5%%\",\"resourceType\":null,\"resourceName\":null,\"code\":400}");
+    assert_body(
+        &cx.err, 501,
+        "{\"message\":\"%%d 5%%\",\"resourceType\":null,\"resourceName\":null,\"code\":501}");
+    assert_body(&cx.err, 500,
+                "{\"message\":\"%d 5%\",\"resourceType\":null,\"resourceName\":null,\"code\":500}");
     ctx_done(&cx);
 }
 
