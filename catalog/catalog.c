@@ -88,7 +88,7 @@ int catalog_prune(struct ctx *cx, struct catalog *c)
     bool more = true;
     while (more)
         TRY(STORE(c->o.store, prune, cx, &in, &more));
-    return 0;
+    return partitions_tidy(cx, c);
 }
 
 void audit_fill(struct ctx *cx, struct audit *au, const char *action, const struct warehouse *w,

@@ -13,7 +13,8 @@
 #include "catalog/store/store.h"
 #include "manifest/io/io.h"
 
-struct json; /* proto/json/json.h */
+struct json;     /* proto/json/json.h */
+struct api_stat; /* proto/api/api_partition.h */
 
 enum commit_sync { SYNC_OFF, SYNC_METADATA, SYNC_ALL };
 
@@ -223,6 +224,8 @@ struct commit_in {               /* strings stay alive until the commit is done 
     str base_uuid;               /* STR_NONE: null */
     const struct json *snapshot; /* the object as parsed; its raw text is what is kept */
     struct stat_delta stats;     /* the sum of `statistics` */
+    const struct api_stat *partitions; /* its items */
+    size_t n_partitions;
 };
 struct commit;
 enum { CAT_NEED = 1 }; /* go back to commit_prepare (worker), then run again */
@@ -302,6 +305,32 @@ int branch_consumer_reset(struct ctx *cx, struct branch *br, str id,
                           int64_t next_snapshot) WARN_UNUSED;
 int branch_consumer_delete(struct ctx *cx, struct branch *br,
                            str id) WARN_UNUSED; /* gone already is fine (strand) */
+/* --- partitions (partition.c) ----------------------------------------------------------------- */
+/* All of them: E_UNSUPPORTED when the table does not keep them here or their totals are not known.
+ * `specs` are arrays of objects of strings; one that does not have the table's partition keys is
+ * E_INVAL. Rows come in descending order of keys; `after` of a page is a key. */
+bool branch_has_commits(const struct branch *br); /* else it is never settled (any) */
+int branch_partitions(struct ctx *cx, struct branch *br, const struct page_in *in,
+                      struct partition_row **ret, size_t *ret_n) WARN_UNUSED; /* (worker) */
+int branch_partitions_named(struct ctx *cx, struct branch *br, const struct json *specs,
+                            struct partition_row **ret, size_t *ret_n) WARN_UNUSED; /* (worker) */
+struct partitions_create_in {
+    const struct json *specs;
+    bool strict;                  /* one that is there already is E_EXISTS, and none is made */
+    const struct api_stat *stats; /* taken if all are of partitions that are there then */
+    size_t n_stats;
+    bool replace;
+};
+/* ret_there: for each spec, was it there? (strand) */
+int branch_partitions_create(struct ctx *cx, struct branch *br,
+                             const struct partitions_create_in *in, bool *ret_there) WARN_UNUSED;
+/* strict: one that is not there is E_NOTFOUND (RES_PARTITION), and none is dropped. No file is
+ * touched. (strand) */
+int branch_partitions_drop(struct ctx *cx, struct branch *br, const struct json *specs, bool strict,
+                           bool *ret_there) WARN_UNUSED;
+/* A spec with the first keys only stands for all partitions below it. (strand) */
+int branch_partitions_mark(struct ctx *cx, struct branch *br,
+                           const struct json *specs) WARN_UNUSED;
 
 /* --- snapshots that are files (snapshots.c), (worker) ----------------------------------------- */
 /* JSON texts of the snapshots below `below` (0: from the newest), newest first. */

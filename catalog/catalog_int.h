@@ -127,6 +127,7 @@ struct branch {
     char *fork_why; /* NULL on no memory */
     struct commit_pending *pending; /* created, not recorded */
     struct outcome_ring recent;     /* what was recorded since it was loaded */
+    struct partitioning *partitioning; /* see partition.c; NULL: not read yet */
     struct map users; /* commit users answered in this epoch, by hash; keys are owned */
 };
 
@@ -274,12 +275,16 @@ bool file_id_eq(const struct file_id *a, const struct file_id *b);
 struct commit_pending { /* a snapshot that is a file and not in the store yet */
     struct head *head;  /* a reference */
     int64_t expect_head_id;
+    struct partition_delta *deltas; /* NULL: not known */
+    size_t n_deltas;
     bool unsure; /* the file may not be on disk, or not be there at all; readers are not shown it */
     char *action, *tenant, *principal, *request_id, *detail;
 };
 struct commit_pending *pending_new(struct ctx *cx, const char *action, const struct snapshot *s,
                                    const struct totals *t, int64_t expect_head_id);
 void pending_free(struct commit_pending *p);
+/* Gives it what the commit did to partitions, by copy. E_NOMEM */
+int pending_keep(struct commit_pending *p, const struct partition_delta *d, size_t n) WARN_UNUSED;
 /* Step 6. Takes p over: on failure it stays as br->pending and is tried again at the next turn. */
 int branch_record(struct ctx *cx, struct branch *br, struct commit_pending *p) WARN_UNUSED;
 int branch_record_pending(struct ctx *cx,
@@ -288,6 +293,13 @@ int branch_record_pending(struct ctx *cx,
  * recovery runs. */
 void after_create_failed(struct ctx *cx, struct branch *br);
 void branch_hint(struct ctx *cx, struct branch *br); /* LATEST := the head, best effort */
+
+/* --- partition.c ------------------------------------------------------------------------------ */
+/* Puts into p what the commit says of its partitions, if the table keeps totals. (strand) */
+int commit_deltas(struct ctx *cx, struct branch *br, const struct commit_in *in,
+                  const struct snapshot *s, struct commit_pending *p) WARN_UNUSED;
+void partitioning_forget(struct branch *br); /* (strand) the schema changed */
+int partitions_tidy(struct ctx *cx, struct catalog *c) WARN_UNUSED;
 
 /* --- snapshots.c ------------------------------------------------------------------------------ */
 /* The snapshot of a tag; `raw` is the tag's own text, until snapshot_trim gives it the text of a

@@ -441,7 +441,9 @@ static int make(struct ctx *cx, struct commit *cm, bool *ret_success)
         pending_new(cx, "commit", &cm->snap, &tot, br->head ? br->head->id : 0);
     if (!p)
         return ctx_nomem(cx);
-    int rc = create_checked(cx, cm);
+    int rc = commit_deltas(cx, br, &cm->in, &cm->snap, p);
+    if (rc == 0)
+        rc = create_checked(cx, cm);
     if (rc == CREATED) {
         TRY(make_known(cx, cm, p));
         *ret_success = true;

@@ -162,6 +162,7 @@ int history_apply(struct ctx *cx, struct branch *br, const struct snapshot *to,
     IGNORE(branch_set_intent(br, 0, STR_NONE, STR_NONE));
     outcome_ring_forget(&br->recent, forget_above);
     branch_forget_users(br);
+    partitioning_forget(br);
     branch_publish(br, h ? head_ref(h) : br->head);
     log_info("catalog", action, LS("table", branch_object(cx, br)),
              LI("snapshot", br->head ? br->head->id : 0), LS("by", cx->principal),

@@ -31,7 +31,36 @@ void pending_free(struct commit_pending *p)
     mem_free(p->principal);
     mem_free(p->request_id);
     mem_free(p->detail);
+    mem_free(p->deltas);
     mem_free(p);
+}
+
+static str put(char **at, str s)
+{
+    str to = str_n(*at, s.len);
+    if (s.len)
+        memcpy(*at, s.p, s.len);
+    *at += s.len;
+    return to;
+}
+
+int pending_keep(struct commit_pending *p, const struct partition_delta *d, size_t n)
+{
+    size_t bytes = 1;
+    for (size_t i = 0; i < n; i++)
+        bytes += d[i].key.len + d[i].spec_json.len;
+    struct partition_delta *own = mem_alloc(n * sizeof *own + bytes);
+    if (!own)
+        return E_NOMEM;
+    char *at = (char *)&own[n];
+    for (size_t i = 0; i < n; i++) {
+        own[i] = d[i];
+        own[i].key = put(&at, d[i].key);
+        own[i].spec_json = put(&at, d[i].spec_json);
+    }
+    p->deltas = own;
+    p->n_deltas = n;
+    return 0;
 }
 
 struct commit_pending *pending_new(struct ctx *cx, const char *action, const struct snapshot *s,
@@ -82,6 +111,9 @@ static int record_write(struct ctx *cx, struct branch *br, struct commit_pending
                                  .branch = str_of(br->name),
                                  .expect_epoch = atomic_load(&br->epoch),
                                  .expect_head_id = p->expect_head_id,
+                                 .has_deltas = p->deltas != NULL,
+                                 .deltas = p->deltas,
+                                 .n_deltas = p->n_deltas,
                                  .outcome = o};
     *o = (struct outcome){
         .snapshot_id = p->head->id, .recorded_ms = p->head->recorded_ms, .totals = p->head->totals};

@@ -122,6 +122,7 @@ static void branch_free(struct branch *br)
     if (br->forked)
         atomic_fetch_sub(&br->table->cat->n_forked, 1);
     pending_free(br->pending);
+    partitioning_forget(br);
     head_unref(br->head);
     branch_forget_users(br);
     map_done(&br->users);

@@ -43,8 +43,13 @@ int rq_page(struct request *rq, int64_t *ret_limit, str *ret_token)
         return ctx_fail(&rq->cx, E_INVAL, RES_NONE, STR_NONE,
                         "maxResults is \"%.*s\"; it must be a whole number", STR(max));
     TRY(rq_query(rq, "pageToken", ret_token));
-    *ret_limit = limit <= 0 || limit > PAGE_MAX ? PAGE_MAX : limit;
+    *ret_limit = rq_limit(limit);
     return 0;
+}
+
+int64_t rq_limit(int64_t max_results)
+{
+    return max_results <= 0 || max_results > PAGE_MAX ? PAGE_MAX : max_results;
 }
 
 static int bad_pattern(struct request *rq, const char *name, str pattern)
@@ -59,6 +64,12 @@ int rq_pattern(struct request *rq, const char *name, str *ret_prefix, bool *ret_
 {
     str pattern = STR_NONE;
     TRY(rq_query(rq, name, &pattern));
+    return rq_pattern_of(rq, name, pattern, ret_prefix, ret_exact);
+}
+
+int rq_pattern_of(struct request *rq, const char *name, str pattern, str *ret_prefix,
+                  bool *ret_exact)
+{
     char *out = arena_alloc(&rq->cx.arena, pattern.len + 1);
     if (!out)
         return ctx_nomem(&rq->cx);

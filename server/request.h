@@ -67,9 +67,13 @@ int rq_query(struct request *rq, const char *name, str *ret) WARN_UNUSED;
 /* maxResults and pageToken: default and cap 1000; missing, 0 or negative = the default; not a
  * number = E_INVAL. */
 int rq_page(struct request *rq, int64_t *ret_limit, str *ret_token) WARN_UNUSED;
+int64_t rq_limit(int64_t max_results); /* the same rule for one that came in a body */
 /* Paimon's name patterns: `%` only as a trailing run, `\` escapes, no `%` = exact, `_` literal.
  * Absent or empty: prefix "" (everything). E_INVAL. */
 int rq_pattern(struct request *rq, const char *name, str *ret_prefix, bool *ret_exact) WARN_UNUSED;
+/* The same of a pattern that came in a body as member `name`. */
+int rq_pattern_of(struct request *rq, const char *name, str pattern, str *ret_prefix,
+                  bool *ret_exact) WARN_UNUSED;
 /* Parses the body as a JSON object. */
 int rq_json(struct request *rq, const struct json **ret) WARN_UNUSED;
 

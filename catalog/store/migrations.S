@@ -24,4 +24,11 @@ store_migration_0003:
     .byte 0
     .size store_migration_0003, . - store_migration_0003
 
+    .globl store_migration_0004
+    .type store_migration_0004, %object
+store_migration_0004:
+    .incbin "catalog/store/migrations/0004_partitions.sql"
+    .byte 0
+    .size store_migration_0004, . - store_migration_0004
+
     .section .note.GNU-stack, "", %progbits

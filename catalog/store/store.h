@@ -96,6 +96,17 @@ struct outcome {
     struct totals totals; /* of the branch after this snapshot */
 };
 
+struct partition_delta { /* what one commit did to one partition; the counts may be negative */
+    str key;             /* names it within its table, see catalog/partition.c */
+    str spec_json;       /* {"k":"v",...} as clients get it */
+    int64_t records, file_size_bytes, file_count, last_file_ms, buckets;
+};
+struct partition_row { /* the same members, as totals: one below 0 is unknown */
+    struct partition_delta sum;
+    bool done;
+    struct stamp stamp; /* its owner is not kept */
+};
+
 struct store_bootstrap_in {
     str tenant, warehouse, root, principal;
     uint8_t token_hash[32];
@@ -154,6 +165,9 @@ struct store_commit_in {
     int64_t expect_epoch, expect_head_id;
     struct head_row head;
     const struct outcome *outcome; /* NULL: none (an adopted snapshot that is not unique) */
+    bool has_deltas; /* what it did to partitions is known: the next n_deltas; else totals end here */
+    const struct partition_delta *deltas;
+    size_t n_deltas;
     struct audit audit;
 };
 struct store_intent_in {
@@ -186,6 +200,25 @@ struct store_prune_in {
     int64_t
         rows_max; /* > 0; deleted by this call at most; call again while *ret_more. Outcomes go oldest
                          snapshot first, up to the first of the branch that stays */
+};
+
+/* What the totals of a branch's partitions are. KNOWN: complete up to the head. MORE: known, and not
+ * all commits are folded in yet. UNKNOWN: of some commit up to the head nobody said what it did. */
+enum partitions_are { PARTITIONS_KNOWN, PARTITIONS_MORE, PARTITIONS_UNKNOWN };
+struct store_partitions_in { /* keys in descending byte order */
+    str table_id, branch;
+    str below;  /* only keys less than this; p == NULL: from the last */
+    str prefix; /* only keys that begin with it */
+    bool exact; /* `prefix` is the whole key */
+    int64_t limit;
+};
+struct store_partitions_change { /* by whom, when, to what: of create, drop and mark */
+    str table_id, branch;
+    int64_t now_ms;
+    str by;
+    const struct partition_delta *parts; /* key and spec_json count */
+    size_t n;
+    struct audit audit;
 };
 
 struct store;
@@ -300,6 +333,41 @@ struct store_ops {
     int (*branch_rename)(struct store *st, struct ctx *cx, const struct store_branch_in *in,
                          str to);
     int (*intents_open)(struct store *st, struct ctx *cx, struct intent_row **ret, size_t *ret_n);
+
+    /* Totals of partitions. A commit's deltas are kept as they came (commit_record) and folded into rows
+     * here, in the order of snapshots, each exactly once: sums, where a total below 0 is replaced; the
+     * later file; the last bucket count. A partition whose three counts are not above 0 after a commit
+     * that named it is gone. Stops after the commit that reaches rows_max changes, and before the
+     * newest `keep` commits. rollback_finish forgets what was not folded above its target; if more was
+     * folded, or a commit came without deltas, the totals are unknown from then on. */
+    int (*partitions_fold)(struct store *st, struct ctx *cx, str table_id, str branch,
+                           int64_t keep, int64_t rows_max,
+                           enum partitions_are *ret); /* E_NOTFOUND */
+    /* Of what is folded. E_UNSUPPORTED when the totals are unknown. */
+    int (*partitions_list)(struct store *st, struct ctx *cx, const struct store_partitions_in *in,
+                           struct partition_row **ret, size_t *ret_n);
+    /* Those of the n keys that are there, in the order of the keys. E_UNSUPPORTED as above. */
+    int (*partitions_find)(struct store *st, struct ctx *cx, str table_id, str branch,
+                           const str *keys, size_t n, struct partition_row **ret, size_t *ret_n);
+    /* Makes those that are not there, every total -1; ret_there[i]: parts[i] was (also one that is
+     * named twice). `strict`: any that is there is E_EXISTS and nothing is done. Then the n_stats
+     * statistics, if all of them are of partitions that are there now; else none: `replace` sets each
+     * member that is not below 0, else it is added (the later file); bucket counts stay. This and the
+     * next two: E_UNSUPPORTED when the totals are unknown, E_RACE when not all is folded. */
+    int (*partitions_create)(struct store *st, struct ctx *cx,
+                             const struct store_partitions_change *in, bool strict,
+                             const struct partition_delta *stats, size_t n_stats, bool replace,
+                             bool *ret_there);
+    /* `strict`: any that is not there is E_NOTFOUND and nothing is done. */
+    int (*partitions_drop)(struct store *st, struct ctx *cx,
+                           const struct store_partitions_change *in, bool strict, bool *ret_there);
+    /* Sets `done` of each that is there; a key that ends in '/' stands for all that begin with it. */
+    int (*partitions_mark)(struct store *st, struct ctx *cx,
+                           const struct store_partitions_change *in);
+    /* Folds what is older than the newest `keep` commits of branches that have more than twice as many
+     * unfolded, and deletes what is left of branches that are gone: rows_max changes, roughly. */
+    int (*partitions_tidy)(struct store *st, struct ctx *cx, int64_t keep, int64_t rows_max,
+                           bool *ret_more);
 
     int (*audit_add)(struct store *st, struct ctx *cx, const struct audit *au);
     int (*prune)(struct store *st, struct ctx *cx, const struct store_prune_in *in, bool *ret_more);

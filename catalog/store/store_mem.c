@@ -239,6 +239,13 @@ static const struct store_ops mem_ops = {
     .branch_drop = sm_branch_drop,
     .branch_rename = sm_branch_rename,
     .intents_open = sm_intents_open,
+    .partitions_fold = sm_partitions_fold,
+    .partitions_list = sm_partitions_list,
+    .partitions_find = sm_partitions_find,
+    .partitions_create = sm_partitions_create,
+    .partitions_drop = sm_partitions_drop,
+    .partitions_mark = sm_partitions_mark,
+    .partitions_tidy = sm_partitions_tidy,
     .audit_add = sm_audit_add,
     .prune = sm_prune,
 };

@@ -133,6 +133,7 @@ void sm_branch_free(struct m_branch **b)
         mem_free((*b)->schema_json);
         mem_free((*b)->texts);
         mem_free((*b)->outcomes);
+        sm_parts_free(&(*b)->parts);
         mem_free(*b);
     }
 }
@@ -239,7 +240,11 @@ int sm_commit_record(struct store *st, struct ctx *cx, const struct store_commit
     TRY(branch_expect(cx, b, in->branch, in->expect_epoch, in->expect_head_id));
     TRY(outcome_room(cx, b));
     TRY(sm_audit_new(cx, &in->audit, &audit));
+    FREE struct m_deltas *deltas = NULL;
+    TRY(sm_deltas_new(cx, in, &deltas));
+    int64_t old_head = b->head.id;
     TRY(sm_head_set(cx, b, &in->head));
+    sm_parts_commit(&b->parts, old_head, in, &deltas);
     if (in->outcome)
         outcome_put(b, in->outcome);
     sm_audit_link(s, &audit);
@@ -359,6 +364,7 @@ int sm_history_finish(struct store *st, struct ctx *cx, const struct store_histo
         TRY(sm_head_set(cx, b, in->head));
     while (b->n && b->outcomes[b->n - 1].snapshot_id > in->forget_above)
         b->n--;
+    sm_parts_cut(&b->parts, in->forget_above);
     sm_intent_unlink(at);
     sm_audit_link(s, &audit);
     return 0;

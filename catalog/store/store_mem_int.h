@@ -4,7 +4,8 @@
  *   store_mem_table.c   databases, tables, directories
  *   store_mem_object.c  views, functions, names of every kind
  *   store_mem_branch.c  branches, outcomes, intents, prune
- *   store_mem_ref.c     branches made, dropped, renamed */
+ *   store_mem_ref.c     branches made, dropped, renamed
+ *   store_mem_partition.c  totals of partitions */
 #ifndef LATCH_CATALOG_STORE_STORE_MEM_INT_H
 #define LATCH_CATALOG_STORE_STORE_MEM_INT_H
 
@@ -20,6 +21,23 @@ struct m_db {
     void *texts;
     struct db_row row;
 };
+struct m_part {
+    void *texts;
+    struct partition_row row;
+};
+struct m_deltas { /* of one commit, with all texts in one block */
+    struct m_deltas *next;
+    int64_t id, at_ms;
+    str by;
+    size_t n;
+    struct partition_delta at[];
+};
+struct m_parts {
+    int64_t folded;       /* as folded_id of the SQLite store */
+    struct m_part *rows;  /* by key */
+    struct m_deltas *log; /* oldest first */
+    size_t n;
+};
 struct m_branch {
     struct m_branch *next;
     char *name;
@@ -30,6 +48,7 @@ struct m_branch {
     struct head_row head;
     struct outcome *outcomes; /* by snapshot id */
     size_t n, cap;
+    struct m_parts parts;
 };
 struct m_table {
     struct m_table *next;
@@ -131,6 +150,16 @@ void sm_table_altered_put(struct m_table *t, struct m_altered *a);
 /* --- store_mem_object.c ----------------------------------------------------------------------- */
 
 void sm_objects_unlink(struct store_mem *s, const struct m_db *db); /* NULL: all */
+/* --- store_mem_partition.c -------------------------------------------------------------------- */
+
+void sm_parts_free(struct m_parts *p);
+/* A commit's deltas to be kept, NULL when it has none; then, when nothing can fail any more, what
+ * becomes of the totals. */
+int sm_deltas_new(struct ctx *cx, const struct store_commit_in *in,
+                  struct m_deltas **ret) WARN_UNUSED;
+void sm_parts_commit(struct m_parts *p, int64_t old_head, const struct store_commit_in *in,
+                     struct m_deltas **d);
+void sm_parts_cut(struct m_parts *p, int64_t upto_id);
 
 /* --- store_mem_branch.c ----------------------------------------------------------------------- */
 
@@ -217,5 +246,19 @@ int sm_branch_made(struct store *st, struct ctx *cx, const struct store_branch_i
 int sm_branch_drop(struct store *st, struct ctx *cx, const struct store_branch_in *in);
 int sm_branch_rename(struct store *st, struct ctx *cx, const struct store_branch_in *in, str to);
 int sm_prune(struct store *st, struct ctx *cx, const struct store_prune_in *in, bool *ret_more);
+int sm_partitions_fold(struct store *st, struct ctx *cx, str table_id, str branch, int64_t keep,
+                       int64_t rows_max, enum partitions_are *ret);
+int sm_partitions_list(struct store *st, struct ctx *cx, const struct store_partitions_in *in,
+                       struct partition_row **ret, size_t *ret_n);
+int sm_partitions_find(struct store *st, struct ctx *cx, str table_id, str branch, const str *keys,
+                       size_t n, struct partition_row **ret, size_t *ret_n);
+int sm_partitions_create(struct store *st, struct ctx *cx, const struct store_partitions_change *in,
+                         bool strict, const struct partition_delta *stats, size_t n_stats,
+                         bool replace, bool *ret_there);
+int sm_partitions_drop(struct store *st, struct ctx *cx, const struct store_partitions_change *in,
+                       bool strict, bool *ret_there);
+int sm_partitions_mark(struct store *st, struct ctx *cx, const struct store_partitions_change *in);
+int sm_partitions_tidy(struct store *st, struct ctx *cx, int64_t keep, int64_t rows_max,
+                       bool *ret_more);
 
 #endif

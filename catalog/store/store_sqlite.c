@@ -84,6 +84,13 @@ static const struct store_ops sqlite_ops = {
     .branch_drop = sq_branch_drop,
     .branch_rename = sq_branch_rename,
     .intents_open = sq_intents_open,
+    .partitions_fold = sq_partitions_fold,
+    .partitions_list = sq_partitions_list,
+    .partitions_find = sq_partitions_find,
+    .partitions_create = sq_partitions_create,
+    .partitions_drop = sq_partitions_drop,
+    .partitions_mark = sq_partitions_mark,
+    .partitions_tidy = sq_partitions_tidy,
     .audit_add = sq_audit_add,
     .prune = sq_prune,
 };

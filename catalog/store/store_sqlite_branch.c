@@ -174,6 +174,7 @@ static int tx_commit(struct conn *c, struct ctx *cx, void *p)
     TRY(sq_branch_set_head(c, cx, at.rid, &in->head));
     if (in->outcome)
         TRY(outcome_add(c, cx, at.rid, in->outcome));
+    TRY(sq_partitions_commit(c, cx, at.rid, at.head_id, in));
     return sq_audit_write(c, cx, &in->audit);
 }
 

@@ -6,7 +6,7 @@
  *   store_sqlite_write.c    the writer thread: group commit
  *   store_sqlite_wal.c      the checkpoint thread: folds the WAL into the database
  *   store_sqlite_migrate.c  versions of the schema
- *   store_sqlite_{admin,db,table,object,branch,ref,intent,prune}.c   the operations
+ *   store_sqlite_{admin,db,table,object,branch,ref,intent,prune,partition}.c   the operations
  *
  * An operation that reads runs on the caller's thread with its read-only connection. One that
  * changes is a function of type tx_fn that the writer thread runs inside its transaction while the
@@ -204,6 +204,13 @@ int sq_intent_end(struct conn *c, struct ctx *cx, int64_t id, str table_id, str 
 int sq_table_altered(struct conn *c, struct ctx *cx, str id, str branch,
                      const struct schema_set *to) WARN_UNUSED;
 
+/* What becomes of the totals of partitions (store_sqlite_partition.c), inside a transaction: after a
+ * commit; after the branch went back to `upto_id`; when its history became another. */
+int sq_partitions_commit(struct conn *c, struct ctx *cx, int64_t rid, int64_t old_head,
+                         const struct store_commit_in *in) WARN_UNUSED;
+int sq_partitions_cut(struct conn *c, struct ctx *cx, int64_t rid, int64_t upto_id) WARN_UNUSED;
+int sq_partitions_lose(struct conn *c, struct ctx *cx, int64_t rid) WARN_UNUSED;
+
 /* Where a listing starts and ends in the order of names, see store_sqlite_db.c. */
 struct name_range {
     str from;      /* inclusive */
@@ -280,5 +287,19 @@ int sq_branch_made(struct store *st, struct ctx *cx, const struct store_branch_i
 int sq_branch_drop(struct store *st, struct ctx *cx, const struct store_branch_in *in);
 int sq_branch_rename(struct store *st, struct ctx *cx, const struct store_branch_in *in, str to);
 int sq_intents_open(struct store *st, struct ctx *cx, struct intent_row **ret, size_t *ret_n);
+int sq_partitions_fold(struct store *st, struct ctx *cx, str table_id, str branch, int64_t keep,
+                       int64_t rows_max, enum partitions_are *ret);
+int sq_partitions_list(struct store *st, struct ctx *cx, const struct store_partitions_in *in,
+                       struct partition_row **ret, size_t *ret_n);
+int sq_partitions_find(struct store *st, struct ctx *cx, str table_id, str branch, const str *keys,
+                       size_t n, struct partition_row **ret, size_t *ret_n);
+int sq_partitions_create(struct store *st, struct ctx *cx, const struct store_partitions_change *in,
+                         bool strict, const struct partition_delta *stats, size_t n_stats,
+                         bool replace, bool *ret_there);
+int sq_partitions_drop(struct store *st, struct ctx *cx, const struct store_partitions_change *in,
+                       bool strict, bool *ret_there);
+int sq_partitions_mark(struct store *st, struct ctx *cx, const struct store_partitions_change *in);
+int sq_partitions_tidy(struct store *st, struct ctx *cx, int64_t keep, int64_t rows_max,
+                       bool *ret_more);
 
 #endif

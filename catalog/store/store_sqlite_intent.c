@@ -162,6 +162,7 @@ static int tx_history(struct conn *c, struct ctx *cx, void *p)
     struct branch_at at;
     TRY(sq_intent_end(c, cx, in->intent_id, in->table_id, in->branch, &at));
     TRY(SQL_RUN(cx, c, SQL_FORGET, NULL, AI(at.rid), AI(in->forget_above)));
+    TRY(sq_partitions_cut(c, cx, at.rid, in->forget_above));
     if (in->head)
         TRY(sq_branch_set_head(c, cx, at.rid, in->head));
     if (in->schema) {

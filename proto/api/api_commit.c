@@ -6,49 +6,33 @@
  * client does not know are missing and count 0. Pure. */
 #include "proto/api/api_commit.h"
 
-/* The member `key` of one partition's statistics, added to *sum. */
-static int add_count(struct ctx *cx, const struct json *item, const char *path, const char *key,
-                     int64_t *sum)
+/* One count of one partition, added to *sum. */
+static int add_count(struct ctx *cx, size_t i, const char *key, int64_t v, int64_t *sum)
 {
-    int64_t v;
-    TRY(json_opt_i64(cx, item, path, key, 0, &v));
     if (__builtin_add_overflow(*sum, v, sum))
         return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE,
-                        "%s.%s: the sum over all partitions does not fit 64 bits", path, key);
+                        "statistics[%zu].%s: the sum over all partitions does not fit 64 bits", i,
+                        key);
     return 0;
 }
 
-static int add_stats(struct ctx *cx, const struct json *item, const char *path, struct api_stats *s)
+static int add_stat(struct ctx *cx, size_t i, const struct api_stat *p, struct api_stats *s)
 {
-    const struct json *spec;
-    int64_t newest, buckets;
-    char spec_path[64];
-    TRY(json_opt_obj(cx, item, path, "spec", &spec));
-    snprintf(spec_path, sizeof(spec_path), "%s.spec", path);
-    TRY(json_check_str_map(cx, spec, spec_path));
-    TRY(add_count(cx, item, path, "recordCount", &s->records));
-    TRY(add_count(cx, item, path, "fileSizeInBytes", &s->file_size_bytes));
-    TRY(add_count(cx, item, path, "fileCount", &s->file_count));
-    TRY(json_opt_i64(cx, item, path, "lastFileCreationTime", 0, &newest));
-    TRY(json_opt_i64(cx, item, path, "totalBuckets", 0, &buckets));
-    if (newest > s->last_file_creation_ms)
-        s->last_file_creation_ms = newest;
+    TRY(add_count(cx, i, "recordCount", p->records, &s->records));
+    TRY(add_count(cx, i, "fileSizeInBytes", p->file_size_bytes, &s->file_size_bytes));
+    TRY(add_count(cx, i, "fileCount", p->file_count, &s->file_count));
+    if (p->last_file_ms > s->last_file_creation_ms)
+        s->last_file_creation_ms = p->last_file_ms;
     return 0;
 }
 
-static int decode_stats(struct ctx *cx, const struct json *body, struct api_stats *ret)
+static int decode_stats(struct ctx *cx, const struct json *body, struct api_commit *out)
 {
-    const struct json *list;
     struct api_stats s = {0};
-    size_t i = 0;
-    TRY(json_opt_arr(cx, body, "", "statistics", &list));
-    for (const struct json *it = list ? list->child : NULL; it; it = it->next) {
-        char path[48];
-        snprintf(path, sizeof(path), "statistics[%zu]", i++);
-        TRY(add_stats(cx, it, path, &s));
-    }
-    s.known = list != NULL;
-    *ret = s;
+    TRY(api_stats_decode(cx, body, "statistics", &out->partitions, &out->n_partitions, &s.known));
+    for (size_t i = 0; i < out->n_partitions; i++)
+        TRY(add_stat(cx, i, &out->partitions[i], &s));
+    out->stats = s;
     return 0;
 }
 
@@ -58,7 +42,7 @@ int api_commit_decode(struct ctx *cx, const struct json *body, struct api_commit
     TRY(json_opt_str(cx, body, "", "tableId", &out.table_id));
     TRY(json_opt_str(cx, body, "", "baseSnapshotUuid", &out.base_uuid));
     TRY(json_want_obj(cx, body, "", "snapshot", &out.snapshot));
-    TRY(decode_stats(cx, body, &out.stats));
+    TRY(decode_stats(cx, body, &out));
     *ret = out;
     return 0;
 }

@@ -53,6 +53,8 @@ static int decode(struct request *rq, struct commit_in *ret)
                   .file_count = in.stats.file_count,
                   .last_file_creation_ms = in.stats.last_file_creation_ms,
                   .known = in.stats.known},
+        .partitions = in.partitions,
+        .n_partitions = in.n_partitions,
     };
     return 0;
 }

@@ -99,7 +99,8 @@ int h_table_details(struct request *rq)
     size_t n, k = 0;
     TRY(h_page(rq, "tableNamePattern", &in));
     TRY(rq_query(rq, "tableType", &type));
-    TRY(cat_table_list(&rq->cx, rq->srv->cat, rq->warehouse, rq->params[1], &in, type, &names, &n));
+    TRY(cat_names(&rq->cx, rq->srv->cat, rq->warehouse, OBJECT_TABLE, rq->params[1], &in, type,
+                  &names, &n));
     struct api_table *out = ARENA_ARRAY(&rq->cx.arena, struct api_table, n ? n : 1);
     if (!out)
         return ctx_nomem(&rq->cx);

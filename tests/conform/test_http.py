@@ -329,10 +329,10 @@ def test_unknown_routes():
         for method in ("GET", "POST"):
             body = {} if method == "POST" else None
             client().request(method, path, body).error(404)
-    for path in ("/replace",):
-        client().get(table().url + path).error(501)  # 404 would say that the table is missing
-    for path in (B() + "/permissions", D() + "/tables/t/auth"):
-        client().get(path).error(501)
+    client().post(table().url + "/replace", {}).error(501)  # 404 would say that the table is missing
+    client().get(B() + "/permissions").error(501)
+    for path in ("/permissions/grant", "/permissions/revoke"):
+        client().post(B() + path, {}).error(501)
     for prefix in ("nope", "default", "default.nope", "other.default", "default.default.x", "%2e%2e"):
         client().get("/v1/%s/databases" % prefix).error((403, 404))
         client().post("/v1/%s/databases" % prefix, {"name": "x"}).error((403, 404))

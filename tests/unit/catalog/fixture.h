@@ -89,6 +89,13 @@
     X(branch_drop, 1)                                                                              \
     X(branch_rename, 1)                                                                            \
     X(intents_open, 0)                                                                             \
+    X(partitions_fold, 1)                                                                          \
+    X(partitions_list, 0)                                                                          \
+    X(partitions_find, 0)                                                                          \
+    X(partitions_create, 1)                                                                        \
+    X(partitions_drop, 1)                                                                          \
+    X(partitions_mark, 1)                                                                          \
+    X(partitions_tidy, 1)                                                                          \
     X(audit_add, 1)                                                                                \
     X(prune, 1)
 enum fx_op {
@@ -558,6 +565,44 @@ static int bst_branch_rename(struct store *st, struct ctx *cx, const struct stor
 static int bst_intents_open(struct store *st, struct ctx *cx, struct intent_row **ret, size_t *n)
 {
     BST(intents_open, ret, n);
+}
+static int bst_partitions_fold(struct store *st, struct ctx *cx, str id, str branch, int64_t keep,
+                               int64_t max, enum partitions_are *ret)
+{
+    BST(partitions_fold, id, branch, keep, max, ret);
+}
+static int bst_partitions_list(struct store *st, struct ctx *cx,
+                               const struct store_partitions_in *in, struct partition_row **ret,
+                               size_t *n)
+{
+    BST(partitions_list, in, ret, n);
+}
+static int bst_partitions_find(struct store *st, struct ctx *cx, str id, str branch,
+                               const str *keys, size_t k, struct partition_row **ret, size_t *n)
+{
+    BST(partitions_find, id, branch, keys, k, ret, n);
+}
+static int bst_partitions_create(struct store *st, struct ctx *cx,
+                                 const struct store_partitions_change *in, bool strict,
+                                 const struct partition_delta *stats, size_t n, bool replace,
+                                 bool *ret)
+{
+    BST(partitions_create, in, strict, stats, n, replace, ret);
+}
+static int bst_partitions_drop(struct store *st, struct ctx *cx,
+                               const struct store_partitions_change *in, bool strict, bool *ret)
+{
+    BST(partitions_drop, in, strict, ret);
+}
+static int bst_partitions_mark(struct store *st, struct ctx *cx,
+                               const struct store_partitions_change *in)
+{
+    BST(partitions_mark, in);
+}
+static int bst_partitions_tidy(struct store *st, struct ctx *cx, int64_t keep, int64_t max,
+                               bool *ret)
+{
+    BST(partitions_tidy, keep, max, ret);
 }
 static int bst_audit_add(struct store *st, struct ctx *cx, const struct audit *au)
 {
@@ -1134,6 +1179,8 @@ struct draft { /* a snapshot and its commit request */
     const char *long_user; /* instead of user */
     str table_id;
     struct stat_delta stats;
+    const struct api_stat *partitions; /* what it says of each */
+    size_t n_partitions;
     bool no_files;       /* what it names is not written */
     int64_t deadline_ms; /* of the request */
 };
@@ -1261,7 +1308,9 @@ FN int fx_commit(struct fx *f, const char *object, const struct draft *d, bool *
     cx.deadline_ms = d->deadline_ms;
     struct commit_in in = {.table_id = d->table_id,
                            .base_uuid = d->has_base ? str_of(d->base_uuid) : STR_NONE,
-                           .stats = d->stats};
+                           .stats = d->stats,
+                           .partitions = d->partitions,
+                           .n_partitions = d->n_partitions};
     str text = fx_snapshot(f, d);
     int rc = json_parse(&cx, text, "test", &in.snapshot);
     if (rc == 0)
