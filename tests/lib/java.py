@@ -1,17 +1,19 @@
-"""Drives LatchClient.java, the stock Java client: one JVM, a command a line."""
+"""Drives the mains of tests/conform/java with stock clients' jars: one JVM, a command a line.
+
+LatchClient with the jars of `java` (1.4.2) is the default; tests/lib/flink.py makes its own."""
 
 import glob
 import os
+import shutil
 import subprocess
 import tempfile
 import threading
 
 import latch
 
-DEPS = os.path.join(latch.ROOT, "build", "deps", "java")
-SOURCE = os.path.join(latch.ROOT, "tests", "conform", "java", "LatchClient.java")
-ANSWER_TIMEOUT_S = 120
-CLASSES = os.path.join(latch.ROOT, "build", "deps", "java-classes")
+DEPS = os.path.join(latch.ROOT, "build", "deps")
+SOURCES = os.path.join(latch.ROOT, "tests", "conform", "java")
+ANSWER_TIMEOUT_S = 300  # a watchdog: a busy machine may take a minute to start Flink's first job
 
 
 class Failed(Exception):
@@ -28,31 +30,38 @@ def in_order(jars):
     return sorted(jars, key=lambda j: ("shaded-hadoop" in j, j))
 
 
-def class_path():
-    jars = in_order(glob.glob(os.path.join(DEPS, "*.jar")))
-    assert jars, "no jars in %s: run tests/setup/clients.sh" % DEPS
-    return ":".join([CLASSES] + jars)
+def classes(jars):
+    return os.path.join(DEPS, jars + "-classes")
 
 
-def compile_client():
-    made = os.path.join(CLASSES, "LatchClient.class")
-    if os.path.exists(made) and os.path.getmtime(made) >= os.path.getmtime(SOURCE):
+def class_path(jars="java"):
+    """`jars` is a folder of build/deps; the classes made from our mains with it come first."""
+    found = in_order(glob.glob(os.path.join(DEPS, jars, "*.jar")))
+    assert found, "no jars in %s/%s: run tests/setup/clients.sh" % (DEPS, jars)
+    return ":".join([classes(jars)] + found)
+
+
+def compile_client(main="LatchClient", jars="java"):
+    source, made = os.path.join(SOURCES, main + ".java"), os.path.join(classes(jars), main + ".class")
+    if os.path.exists(made) and os.path.getmtime(made) >= os.path.getmtime(source):
         return
-    os.makedirs(CLASSES, exist_ok=True)
-    done = subprocess.run(["javac", "-nowarn", "-Xlint:none", "-d", CLASSES, "-cp", class_path(), SOURCE],
+    os.makedirs(classes(jars), exist_ok=True)
+    done = subprocess.run(["javac", "-nowarn", "-Xlint:none", "-d", classes(jars), "-cp", class_path(jars), source],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
 
 class Client:
-    def __init__(self):
-        compile_client()
+    def __init__(self, main="LatchClient", jars="java", jvm=("-Xmx512m",)):
+        compile_client(main, jars)
         self.log = tempfile.TemporaryFile()
+        self.scratch = tempfile.mkdtemp(prefix="latch-jvm-")
         self.proc = subprocess.Popen(
-            ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx512m",
+            ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", *jvm,
+             "-Djava.io.tmpdir=" + self.scratch,
              "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
              "--add-opens=java.base/java.util=ALL-UNNAMED", "--add-opens=java.base/java.lang=ALL-UNNAMED",
-             "-cp", class_path(), "LatchClient"],
+             "-cp", class_path(jars), main],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True, encoding="utf-8")
         self._answer()
 
@@ -103,6 +112,7 @@ class Client:
                 self.proc.kill()
                 self.proc.wait()
         self.log.close()
+        shutil.rmtree(self.scratch, ignore_errors=True)
 
 
 def fails(call, *wanted):
