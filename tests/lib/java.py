@@ -1,17 +1,19 @@
-"""Drives the programs of tests/conform/java with the stock Java client: one JVM, a command a line."""
+"""Drives the mains of tests/conform/java with stock clients' jars: one JVM, a command a line.
+
+LatchClient with the jars of `java` (1.4.2) is the default; tests/lib/flink.py makes its own."""
 
 import glob
 import os
+import shutil
 import subprocess
 import tempfile
 import threading
 
 import latch
 
-DEPS = os.path.join(latch.ROOT, "build", "deps", "java")
+DEPS = os.path.join(latch.ROOT, "build", "deps")
 SOURCES = os.path.join(latch.ROOT, "tests", "conform", "java")
-ANSWER_TIMEOUT_S = 120
-CLASSES = os.path.join(latch.ROOT, "build", "deps", "java-classes")
+ANSWER_TIMEOUT_S = 300  # a watchdog: a busy machine may take a minute to start Flink's first job
 
 
 class Failed(Exception):
@@ -28,35 +30,41 @@ def in_order(jars):
     return sorted(jars, key=lambda j: ("shaded-hadoop" in j, j))
 
 
-def class_path():
-    jars = in_order(glob.glob(os.path.join(DEPS, "*.jar")))
-    assert jars, "no jars in %s: run tests/setup/clients.sh" % DEPS
-    return ":".join([CLASSES] + jars)
+def classes(jars):
+    return os.path.join(DEPS, jars + "-classes")
 
 
-def compile_class(name):
-    source, made = os.path.join(SOURCES, name + ".java"), os.path.join(CLASSES, name + ".class")
+def class_path(jars="java"):
+    """`jars` is a folder of build/deps; the classes made from our mains with it come first."""
+    found = in_order(glob.glob(os.path.join(DEPS, jars, "*.jar")))
+    assert found, "no jars in %s/%s: run tests/setup/clients.sh" % (DEPS, jars)
+    return ":".join([classes(jars)] + found)
+
+
+def compile_class(main="LatchClient", jars="java"):
+    source, made = os.path.join(SOURCES, main + ".java"), os.path.join(classes(jars), main + ".class")
     if os.path.exists(made) and os.path.getmtime(made) >= os.path.getmtime(source):
         return
-    os.makedirs(CLASSES, exist_ok=True)
-    done = subprocess.run(["javac", "-nowarn", "-Xlint:none", "-d", CLASSES, "-cp", class_path(), source],
+    os.makedirs(classes(jars), exist_ok=True)
+    done = subprocess.run(["javac", "-nowarn", "-Xlint:none", "-d", classes(jars), "-cp", class_path(jars), source],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
 
-def command(name):
-    return ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx512m",
+def command(main, jars="java", jvm=("-Xmx512m",)):
+    return ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", *jvm,
             "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
             "--add-opens=java.base/java.util=ALL-UNNAMED", "--add-opens=java.base/java.lang=ALL-UNNAMED",
-            "-cp", class_path(), name]
+            "-cp", class_path(jars), main]
 
 
 class Client:
-    def __init__(self, main="LatchClient"):
-        compile_class(main)
+    def __init__(self, main="LatchClient", jars="java", jvm=("-Xmx512m",)):
+        compile_class(main, jars)
         self.log = tempfile.TemporaryFile()
+        self.scratch = tempfile.mkdtemp(prefix="latch-jvm-")
         self.proc = subprocess.Popen(
-            command(main),
+            command(main, jars, (*jvm, "-Djava.io.tmpdir=" + self.scratch)),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True, encoding="utf-8")
         self._answer()
 
@@ -107,6 +115,7 @@ class Client:
                 self.proc.kill()
                 self.proc.wait()
         self.log.close()
+        shutil.rmtree(self.scratch, ignore_errors=True)
 
 
 def fails(call, *wanted):

@@ -1,7 +1,11 @@
 #!/bin/bash
-# clients.sh [python|java|suite]: fetches the stock Paimon clients that the conformance suites drive.
-#   build/deps/venv               pypaimon 2.1.0 and all it needs, by requirements.txt
-#   build/deps/java/*.jar         the Java client, by pom.xml
+# clients.sh [CLIENT]: fetches the stock Paimon clients that the conformance suites drive, or one of them:
+# python, rust, java, java131, flink, suite.
+#   build/deps/venv               pypaimon 2.1.0 and all it needs, by requirements.txt; beside it
+#                                 pypaimon-rust 0.4.0, by requirements-rust.txt
+#   build/deps/java/*.jar         the Java client 1.4.2, by pom.xml
+#   build/deps/java131/*.jar      the Java client 1.3.1, by pom-java131.xml
+#   build/deps/flink/*.jar        Flink 1.20 with the connector 1.3.1, by pom-flink.xml
 #   build/deps/paimon-suite/*.jar Paimon's own tests of a REST catalog, by pom-suite.xml
 # A stamp beside each holds the checksum of its list: a second run does nothing. A half made folder has
 # no stamp and is made anew. Packages come through pip and Maven as this machine has them set up.
@@ -70,6 +74,28 @@ paimon_suite() {
     jars paimon-suite pom-suite.xml 'paimon-core-*-tests.jar' "Paimon's own suite"
 }
 
+rust_client() {
+    local wanted pins=$here/requirements-rust.txt
+    python_client
+    wanted="$(sha256sum <"$pins") $(cat "$deps/venv.stamp")"
+    # A venv made anew lacks it, so the stamp alone does not tell.
+    ! fresh "$deps/rust.stamp" "$wanted" ||
+        ! compgen -G "$deps/venv/lib/python*/site-packages/pypaimon_rust" >/dev/null || return 0
+    echo "clients.sh: installing pypaimon-rust into build/deps/venv"
+    # It needs pyarrow and does not say so; the one that requirements.txt pins serves both.
+    quietly "$deps/venv/bin/python" -m pip install -q --no-deps -r "$pins"
+    quietly "$deps/venv/bin/python" -c 'import pypaimon_rust.datafusion, pypaimon'
+    echo "$wanted" >"$deps/rust.stamp"
+}
+
+java131_client() {
+    jars java131 pom-java131.xml 'paimon-bundle-1.3.1.jar' "the Java client 1.3.1"
+}
+
+flink_client() {
+    jars flink pom-flink.xml 'paimon-flink-1.20-*.jar' "Flink"
+}
+
 mkdir -p "$deps"
 exec 9>"$deps/lock" # two runs at once: the second waits, then finds all done
 flock 9
@@ -81,6 +107,12 @@ case ${1:-all} in
         python_client
         java_client
         paimon_suite
+        rust_client
+        java131_client
+        flink_client
         ;;
-    *) die "usage: clients.sh [python|java|suite]" ;;
+    rust) rust_client ;;
+    java131) java131_client ;;
+    flink) flink_client ;;
+    *) die "usage: clients.sh [python|rust|java|java131|flink|suite]" ;;
 esac
