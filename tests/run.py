@@ -20,7 +20,8 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 VARIANT = os.environ.get("VARIANT", "debug")
 LIMIT_S = {"unit": 300, "replay": 120, "http": 900, "conform": 900, "crash": 3600}
-HTTP_ONLY = ["test_http.py", "test_objects.py", "test_commit.py", "test_concurrency.py"]
+HTTP_ONLY = ["test_http.py", "test_objects.py", "test_commit.py", "test_concurrency.py", "test_names.py",
+             "test_errors.py", "test_races.py"]
 
 
 def python():
