@@ -148,8 +148,8 @@ static int set_option(struct ctx *cx, const struct json *ch, bool has_snapshots,
     if (!key_z)
         return ctx_nomem(cx);
     str old_value = schema_option(old, key_z);
-    if (unchanged(old, key, old_value, value))
-        return 0;
+    if (unchanged(old, key, old_value, value)) /* a change before this one may have set another */
+        return old_value.p ? schema_set_option(cx, s, key, old_value) : 0;
     if (is_frozen(key))
         return not_yet(cx, key);
     if (has_snapshots)
