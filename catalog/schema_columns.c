@@ -407,9 +407,10 @@ static int not_convertible(struct schema_edit *e, const struct place *at,
 {
     struct ctx *cx = e->cx;
     TRY(column_settle(cx, at->column));
+    /* "loosing": word for word what the released Paimon says, whose suite compares it. */
     return ctx_fail(
         cx, E_STATE, RES_NONE, STR_NONE,
-        "Column type %.*s[%.*s] cannot be converted to %.*s without losing information.",
+        "Column type %.*s[%.*s] cannot be converted to %.*s without loosing information.",
         SHOWN(at->name), STR(types_sql_str(&cx->arena, type_at(at->column->f.type, at->steps))),
         STR(types_sql_str(&cx->arena, to)));
 }

@@ -107,7 +107,7 @@ def test_refusals():
             (change("renameColumn", "dt", newName="x"), 501, None, None, "Cannot rename partition column: [dt]"),
             (change("updateColumnType", "v", newDataType="MAP"), 400, None, None, "MAP"),
             (change("updateColumnType", "r.a", newDataType="DATE"), 500, None, None,
-             "Column type a[INT] cannot be converted to DATE without losing information."),
+             "Column type a[INT] cannot be converted to DATE without loosing information."),
             (change("updateColumnType", "dt", newDataType="INT"), 501, None, None,
              "Cannot update partition column: [dt]"),
             (change("updateColumnType", "k", newDataType="INT"), 501, None, None, "Cannot update primary key"),

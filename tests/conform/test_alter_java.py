@@ -121,7 +121,7 @@ def test_every_pair_of_types():
             answer = java_alters(two_columns(source), [change])
             change["fieldNames"] = ["c%d" % i]
             if isinstance(answer, java.Failed):
-                post(name, [change]).error(500, text="without losing information")
+                post(name, [change]).error(500, text="without loosing information")
             else:
                 taken.append(change)
                 wanted["c%d" % i] = answer["fields"][1]["type"]

@@ -404,14 +404,14 @@ static void types(void **state)
         {"{'pk-bitmap.index.columns':'v'}", TYPE("'v'", "'BIGINT'", "false"), E_UNSUPPORTED, NULL,
          "Cannot update type of primary-key index column: [v]"},
         {"{}", TYPE("'v'", "'DATE'", "false"), E_STATE, NULL,
-         "Column type v[INT] cannot be converted to DATE without losing information."},
+         "Column type v[INT] cannot be converted to DATE without loosing information."},
         {"{'disable-explicit-type-casting':'true'}", TYPE("'v'", "'TINYINT'", "false"), E_STATE,
-         NULL, "Column type v[INT] cannot be converted to TINYINT without losing information."},
+         NULL, "Column type v[INT] cannot be converted to TINYINT without loosing information."},
         {"{}", ADD("'r','z'", "'INT'", "") "," TYPE("'r'", "'INT'", "false"), E_STATE, NULL,
          "Column type r[ROW<`a` INT, `b` ROW<`c` STRING>, `z` INT>] cannot be converted to INT "
-         "without losing information."},
+         "without loosing information."},
         {"{}", TYPE("'n','element'", "'DATE'", "false"), E_STATE, NULL,
-         "Column type n[INT] cannot be converted to DATE without losing information."},
+         "Column type n[INT] cannot be converted to DATE without loosing information."},
         {"{}", TYPE("'v'", "'BIGINT NOT NULL'", "false"), E_UNSUPPORTED, NULL,
          "Cannot update column type from nullable to non nullable for v. You can set table "
          "configuration option 'alter-column-null-to-not-null.disabled' = 'false' to allow "

@@ -117,6 +117,60 @@ static void two_alters_of_a_database_both_count(void **state)
     SAME(d.row.options_json, S("{\"other\":\"x\",\"mine\":\"y\"}"));
 }
 
+static int alters_in_between;
+
+static void alter_each_time(struct fx *fx, enum fx_op op, bool after, str path)
+{
+    (void)path;
+    struct db_alter_out out;
+    char updates[64];
+    if (op != ST_db_alter || after)
+        return;
+    fx_hook(fx, NULL, NULL);
+    snprintf(updates, sizeof updates, "{\"other\":\"%d\"}", ++alters_in_between);
+    OK(fx, db_alter(NULL, updates, &out));
+    fx_hook(fx, alter_each_time, NULL);
+}
+
+static void an_alter_that_always_comes_second_is_told_to_try_again(void **state)
+{
+    (void)state;
+    struct db_alter_out out;
+    struct database d;
+    alters_in_between = 0;
+    OK(&f, fx_db(&f, "d"));
+    fx_hook(&f, alter_each_time, NULL);
+    FAILS(&f, E_BUSY, RES_DATABASE, "database d at once", db_alter(NULL, "{\"mine\":\"y\"}", &out));
+    fx_hook(&f, NULL, NULL);
+    assert_true(alters_in_between >= 20);
+    OK(&f, db_get("d", &d));
+    assert_int_equal(str_find(d.row.options_json, 'm'), -1);
+}
+
+static void drop_first(struct fx *fx, enum fx_op op, bool after, str path)
+{
+    (void)path;
+    if ((op != ST_db_drop && op != ST_db_alter) || after)
+        return;
+    fx_hook(fx, NULL, NULL);
+    OK(fx, fx_db_drop(fx, "d"));
+}
+
+static void who_loses_the_drop_of_a_database_hears_its_name(void **state)
+{
+    (void)state;
+    struct db_alter_out out;
+    OK(&f, fx_db(&f, "d"));
+    fx_hook(&f, drop_first, NULL);
+    FAILS(&f, E_NOTFOUND, RES_DATABASE, "database d does not exist", fx_db_drop(&f, "d"));
+    assert_string_equal(f.err.res_name, "d");
+    OK(&f, fx_db(&f, "d"));
+    fx_hook(&f, drop_first, NULL);
+    FAILS(&f, E_NOTFOUND, RES_DATABASE, "database d does not exist",
+          db_alter(NULL, "{\"a\":\"b\"}", &out));
+    assert_string_equal(f.err.res_name, "d");
+}
+
 static int db_list(const char *after, const char *prefix, bool exact, int64_t limit, str **ret,
                    size_t *ret_n)
 {
@@ -334,6 +388,31 @@ static void what_rename_refuses(void **state)
           fx_end(&f, &cx, cat_table_rename(&cx, f.cat, f.w, S("d"), S("t"), S("e"), S("t"))));
     OK(&f, fx_get(&f, "t", NULL));
     OK(&f, fx_get(&f, "u", NULL));
+}
+
+static int told(struct branch *br, const char *object, int code, const char *resource)
+{
+    struct ctx cx;
+    fx_begin(&cx);
+    int rc = ctx_fail(&cx, code, RES_TABLE, str_of(resource), "cannot write \"/where/it/lives\"");
+    return fx_end(&f, &cx, branch_error(&cx, br, S("d"), str_of(object), rc));
+}
+
+static void what_fails_on_a_dropped_table_is_told_as_its_drop(void **state)
+{
+    (void)state;
+    struct branch *br;
+    fx_table(&f, "t");
+    OK(&f, fx_branch(&f, "t", &br));
+    FAILS(&f, E_IO, RES_TABLE, "where/it/lives", told(br, "t", E_IO, "t"));
+    FAILS(&f, E_NOTFOUND, RES_TABLE, "where/it/lives", told(br, "t", E_NOTFOUND, "t"));
+    /* The store says it by id, a moment before the handle knows. */
+    FAILS(&f, E_NOTFOUND, RES_TABLE, "table d.asked does not exist",
+          told(br, "asked", E_NOTFOUND, br->table->id));
+    OK(&f, fx_drop(&f, "t"));
+    FAILS(&f, E_NOTFOUND, RES_TABLE, "table d.asked does not exist", told(br, "asked", E_IO, "t"));
+    assert_string_equal(f.err.res_name, "asked");
+    branch_unref(br);
 }
 
 static void a_dropped_table_is_gone_with_its_files(void **state)
@@ -1320,6 +1399,8 @@ int main(void)
         T(database_names_that_are_no_directory_names),
         T(options_of_a_database_change),
         T(two_alters_of_a_database_both_count),
+        T(an_alter_that_always_comes_second_is_told_to_try_again),
+        T(who_loses_the_drop_of_a_database_hears_its_name),
         T(databases_are_listed),
         T(a_table_is_made),
         T(what_create_refuses),
@@ -1329,6 +1410,7 @@ int main(void)
         T(tables_are_listed),
         T(rename_moves_the_name_and_nothing_else),
         T(what_rename_refuses),
+        T(what_fails_on_a_dropped_table_is_told_as_its_drop),
         T(a_dropped_table_is_gone_with_its_files),
         T(a_database_goes_with_its_tables),
         T(a_directory_that_is_there_already_is_left_alone),
