@@ -222,11 +222,11 @@ struct stat_delta {
     int64_t records, file_size_bytes, file_count, last_file_creation_ms;
     bool known;
 };
-struct commit_in {               /* strings stay alive until the commit is done */
-    str table_id;                /* STR_NONE: not given */
-    str base_uuid;               /* STR_NONE: null */
-    const struct json *snapshot; /* the object as parsed; its raw text is what is kept */
-    struct stat_delta stats;     /* the sum of `statistics` */
+struct commit_in {                     /* strings stay alive until the commit is done */
+    str table_id;                      /* STR_NONE: not given */
+    str base_uuid;                     /* STR_NONE: null */
+    const struct json *snapshot;       /* the object as parsed; its raw text is what is kept */
+    struct stat_delta stats;           /* the sum of `statistics` */
     const struct api_stat *partitions; /* its items */
     size_t n_partitions;
 };
@@ -332,8 +332,7 @@ int branch_partitions_create(struct ctx *cx, struct branch *br,
 int branch_partitions_drop(struct ctx *cx, struct branch *br, const struct json *specs, bool strict,
                            bool *ret_there) WARN_UNUSED;
 /* A spec with the first keys only stands for all partitions below it. (strand) */
-int branch_partitions_mark(struct ctx *cx, struct branch *br,
-                           const struct json *specs) WARN_UNUSED;
+int branch_partitions_mark(struct ctx *cx, struct branch *br, const struct json *specs) WARN_UNUSED;
 
 /* --- snapshots that are files (snapshots.c), (worker) ----------------------------------------- */
 /* JSON texts of the snapshots below `below` (0: from the newest), newest first. */

@@ -125,8 +125,8 @@ struct branch {
     struct file_id file; /* of the head's file, as it was seen last */
     bool forked;    /* snapshot files say something else than we do; no change until that ends */
     char *fork_why; /* NULL on no memory */
-    struct commit_pending *pending; /* created, not recorded */
-    struct outcome_ring recent;     /* what was recorded since it was loaded */
+    struct commit_pending *pending;    /* created, not recorded */
+    struct outcome_ring recent;        /* what was recorded since it was loaded */
     struct partitioning *partitioning; /* see partition.c; NULL: not read yet */
     struct map users; /* commit users answered in this epoch, by hash; keys are owned */
 };

@@ -266,7 +266,7 @@ int commit_deltas(struct ctx *cx, struct branch *br, const struct commit_in *in,
                   const struct snapshot *s, struct commit_pending *p)
 {
     const struct partitioning *by;
-    struct partition_delta *parts;
+    struct partition_delta *parts = NULL;
     enum fit fit;
     if (!told_all(br, in, s))
         return 0;
@@ -369,7 +369,7 @@ int branch_partitions_named(struct ctx *cx, struct branch *br, const struct json
                             struct partition_row **ret, size_t *ret_n)
 {
     const struct partitioning *by;
-    struct partition_delta *parts;
+    struct partition_delta *parts = NULL;
     str *keys;
     size_t n;
     TRY(partitioning_read(cx, br, &by));
@@ -440,7 +440,7 @@ int branch_partitions_create(struct ctx *cx, struct branch *br,
                              const struct partitions_create_in *in, bool *ret_there)
 {
     const struct partitioning *by;
-    struct partition_delta *parts, *stats;
+    struct partition_delta *parts = NULL, *stats = NULL;
     struct store_partitions_change ch;
     enum fit fit;
     TRY(change_begin(cx, br, "partitions.create", in->specs, &by, &ch));
@@ -457,7 +457,7 @@ int branch_partitions_drop(struct ctx *cx, struct branch *br, const struct json 
                            bool *ret_there)
 {
     const struct partitioning *by;
-    struct partition_delta *parts;
+    struct partition_delta *parts = NULL;
     struct store_partitions_change ch;
     TRY(change_begin(cx, br, "partitions.drop", specs, &by, &ch));
     TRY(keys_make(cx, by, specs, false, &parts));
@@ -469,7 +469,7 @@ int branch_partitions_drop(struct ctx *cx, struct branch *br, const struct json 
 int branch_partitions_mark(struct ctx *cx, struct branch *br, const struct json *specs)
 {
     const struct partitioning *by;
-    struct partition_delta *parts;
+    struct partition_delta *parts = NULL;
     struct store_partitions_change ch;
     TRY(change_begin(cx, br, "partitions.mark", specs, &by, &ch));
     TRY(keys_make(cx, by, specs, true, &parts));

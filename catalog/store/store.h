@@ -166,7 +166,8 @@ struct store_commit_in {
     int64_t expect_epoch, expect_head_id;
     struct head_row head;
     const struct outcome *outcome; /* NULL: none (an adopted snapshot that is not unique) */
-    bool has_deltas; /* what it did to partitions is known: the next n_deltas; else totals end here */
+    bool
+        has_deltas; /* what it did to partitions is known: the next n_deltas; else totals end here */
     const struct partition_delta *deltas;
     size_t n_deltas;
     struct audit audit;
@@ -341,9 +342,8 @@ struct store_ops {
      * that named it is gone. Stops after the commit that reaches rows_max changes, and before the
      * newest `keep` commits. rollback_finish forgets what was not folded above its target; if more was
      * folded, or a commit came without deltas, the totals are unknown from then on. */
-    int (*partitions_fold)(struct store *st, struct ctx *cx, str table_id, str branch,
-                           int64_t keep, int64_t rows_max,
-                           enum partitions_are *ret); /* E_NOTFOUND */
+    int (*partitions_fold)(struct store *st, struct ctx *cx, str table_id, str branch, int64_t keep,
+                           int64_t rows_max, enum partitions_are *ret); /* E_NOTFOUND */
     /* Of what is folded. E_UNSUPPORTED when the totals are unknown. */
     int (*partitions_list)(struct store *st, struct ctx *cx, const struct store_partitions_in *in,
                            struct partition_row **ret, size_t *ret_n);

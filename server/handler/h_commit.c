@@ -65,7 +65,8 @@ int h_commit(struct request *rq)
     /* Room for the answer is taken now: no failure may come between a commit and its answer. */
     if (!job || buf_reserve(&rq->res.body, API_COMMIT_ANSWER_MAX) < 0)
         return ctx_nomem(&rq->cx);
-    TRY(h_open_branch(rq, &job->br)); /* first: a table that is not there is 404 whatever the body */
+    TRY(h_open_branch(rq,
+                      &job->br)); /* first: a table that is not there is 404 whatever the body */
     TRY(decode(rq, &job->in));
     TRY(commit_new(&rq->cx, job->br, &job->in, &job->cm));
     rq->state = job;
