@@ -196,7 +196,7 @@ static int finish_open(struct ctx *cx, struct branch *br)
 
 int branch_enter(struct ctx *cx, struct branch *br)
 {
-    if (atomic_load(&br->table->dead) || atomic_load(&br->gone) || atomic_load(&br->making))
+    if (atomic_load(&br->table->dead) || atomic_load(&br->gone))
         return branch_gone(cx, br);
     if (!br->table->managed)
         return branch_unmanaged(cx, br);

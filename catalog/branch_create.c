@@ -10,8 +10,8 @@
  * A branch without a tag begins with the schemas of main and no snapshot; with one, with the tag, its
  * snapshot and the schemas up to its own.
  *
- * Thread rule: on main's strand, so that it has an order with the table's drop; `making` keeps others
- * off the new branch. branch_create_finish also on the branch's own, after a crash. */
+ * Thread rule: on the new branch's strand. What it copies of main are files that never change. A table
+ * that is dropped meanwhile may leave an empty folder behind under a name that is never used again. */
 #include "catalog/catalog_int.h"
 
 #include "manifest/layout.h"
@@ -202,27 +202,50 @@ static int create(struct ctx *cx, struct branch *br, const struct source *src)
     return rc;
 }
 
-int branch_create(struct ctx *cx, struct branch *main, str name, str tag)
+/* Has it a row already? An open creation of it, which a crash left, is ended first. */
+static int row_there(struct ctx *cx, struct branch *br, bool *ret)
 {
-    struct source src;
-    struct branch *br;
     struct branch_row row;
-    struct table *t = main->table;
-    TRY(ctx_check_deadline(cx));
-    TRY(branch_enter(cx, main));
-    TRY(branch_name_check(cx, name));
-    int rc = STORE(t->cat->o.store, branch_get, cx, str_of(t->id), name, &row);
-    if (rc == 0)
-        return branch_exists(cx, name);
-    ctx_reset_err(cx);
-    TRY(source_find(cx, main, tag, &src));
-    TRY(warehouse_space(cx, t->wh));
-    TRY(table_branch_make(cx, t, name, &br));
-    bool other = atomic_exchange(&br->making, true);
-    ASSERT(!other); /* main's strand is the only one that sets it */
-    rc = create(cx, br, &src);
-    branch_forget(br);
-    atomic_store(&br->making, false);
-    branch_unref(br);
+    int rc = STORE(br->table->cat->o.store, branch_get, cx, str_of(br->table->id), str_of(br->name),
+                   &row);
+    if (rc == 0 && row.open.id) {
+        IGNORE(branch_enter(cx, br));
+        ctx_reset_err(cx);
+    }
+    *ret = rc == 0;
+    if (rc == E_NOTFOUND && cx->err.res == RES_BRANCH) {
+        ctx_reset_err(cx);
+        return 0;
+    }
     return rc;
+}
+
+int branch_create(struct ctx *cx, struct branch *br, str tag)
+{
+    struct table *t = br->table;
+    struct source src;
+    bool there;
+    TRY(ctx_check_deadline(cx));
+    if (atomic_load(&t->dead))
+        return branch_gone(cx, t->branches);
+    if (atomic_load(&br->gone))
+        return CAT_NEED;
+    TRY(row_there(cx, br, &there));
+    if (atomic_load(&br->gone))
+        return CAT_NEED;
+    if (there)
+        return branch_exists(cx, str_of(br->name));
+    TRY(source_find(cx, t->branches, tag, &src));
+    TRY(warehouse_space(cx, t->wh));
+    int rc = create(cx, br, &src);
+    branch_forget(br);
+    return rc;
+}
+
+int cat_branch_new(struct ctx *cx, struct branch *main, str name, struct branch **ret)
+{
+    if (!main->table->managed)
+        return branch_enter(cx, main); /* says why not */
+    TRY(branch_name_check(cx, name));
+    return table_branch_make(cx, main->table, name, ret);
 }

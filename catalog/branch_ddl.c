@@ -60,6 +60,19 @@ str branch_root(struct ctx *cx, struct branch *br)
     return layout_root(&cx->arena, str_of(br->table->dir), str_of(br->name));
 }
 
+/* For the routes of branches, which say which branch is not there. */
+static int enter_named(struct ctx *cx, struct branch *br)
+{
+    int rc = branch_enter(cx, br);
+    return rc == E_NOTFOUND && !atomic_load(&br->table->dead) ? branch_missing(cx, str_of(br->name))
+                                                              : rc;
+}
+
+int branch_settle(struct ctx *cx, struct branch *br)
+{
+    return enter_named(cx, br);
+}
+
 int cat_branch_of(struct ctx *cx, struct branch *main, str name, struct branch **ret)
 {
     if (layout_is_main(name))
@@ -152,7 +165,7 @@ int branch_drop(struct ctx *cx, struct branch *br)
 {
     str name, args;
     TRY(ctx_check_deadline(cx));
-    TRY(branch_enter(cx, br));
+    TRY(enter_named(cx, br));
     TRY(stage_args(cx, &name, &args));
     TRY(intent_write(cx, br, "branch-drop", args, /* bump_epoch= */ true, "branch.drop"));
     IGNORE(INJECT(BRANCH_INTENT));
@@ -233,7 +246,7 @@ int branch_rename(struct ctx *cx, struct branch *br, str to)
     str args;
     TRY(ctx_check_deadline(cx));
     TRY(branch_name_check(cx, to));
-    TRY(branch_enter(cx, br));
+    TRY(enter_named(cx, br));
     TRY(branch_may_change(cx, br));
     int rc = STORE(br->table->cat->o.store, branch_get, cx, str_of(br->table->id), to, &row);
     if (rc == 0)

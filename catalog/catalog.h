@@ -258,9 +258,14 @@ int branch_rollback_schema(struct ctx *cx, struct branch *br, int64_t target) WA
 /* --- branches as a whole (branch_create.c, branch_ddl.c, forward.c) ----------------------------- */
 /* Names of the table's branches but main, sorted. (worker) */
 int cat_branch_list(struct ctx *cx, struct branch *br, str **ret, size_t *ret_n) WARN_UNUSED;
-/* tag.p NULL: without one. E_INVAL, E_EXISTS (BRANCH), E_NOTFOUND (TAG). (strand of main) */
-int branch_create(struct ctx *cx, struct branch *main, str name, str tag) WARN_UNUSED;
-int branch_drop(struct ctx *cx, struct branch *br) WARN_UNUSED;           /* (strand of br) */
+/* The one that is about to be made: a reference, whether there is such a branch or not. (worker)
+ * E_INVAL: no name for a branch; E_UNSUPPORTED: main is no table with branches. */
+int cat_branch_new(struct ctx *cx, struct branch *main, str name, struct branch **ret) WARN_UNUSED;
+/* tag.p NULL: without one. E_EXISTS (BRANCH), E_NOTFOUND (TAG). CAT_NEED: another branch has the name
+ * by now, or had; ask cat_branch_new again. (strand of br) */
+int branch_create(struct ctx *cx, struct branch *br, str tag) WARN_UNUSED;
+int branch_settle(struct ctx *cx, struct branch *br) WARN_UNUSED; /* E_NOTFOUND (BRANCH) (strand) */
+int branch_drop(struct ctx *cx, struct branch *br) WARN_UNUSED;   /* (strand of br) */
 int branch_rename(struct ctx *cx, struct branch *br, str to) WARN_UNUSED; /* (strand of br) */
 /* Main takes over the history of branch `from`. (strand of main) */
 int branch_forward(struct ctx *cx, struct branch *main, str from) WARN_UNUSED;

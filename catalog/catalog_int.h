@@ -110,7 +110,6 @@ struct branch {
     char *name;          /* immutable */
     struct strand strand;
     atomic_bool gone;          /* dropped or renamed: never found again, freed with the last ref */
-    atomic_bool making;        /* a turn of main's strand makes it: it is not there yet */
     atomic_bool schema_behind; /* there may be a schema file that the store does not know */
 
     pthread_mutex_t mu;

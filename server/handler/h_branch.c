@@ -2,8 +2,8 @@
  * any branch may be asked for.
  *
  * The table of the path is named without a branch: its branches are the table's, whichever one asks.
- * Drop and rename run on the strand of the branch they name, create and forward on main's. Forward
- * settles the branch first, so that it sees the branch's newest commit. */
+ * Create, drop and rename run on the strand of the branch they name, forward on main's. Forward settles
+ * the branch first, so that it sees the branch's newest commit. */
 #include "proto/api/api_branch.h"
 #include "server/handler/handlers.h"
 #include "server/server.h"
@@ -35,10 +35,25 @@ static int job_new(struct request *rq, struct job **ret)
     return 0;
 }
 
+static int create_open(struct request *rq);
+
 static int create_turn(struct request *rq)
 {
     struct job *j = rq->state;
-    return branch_create(&rq->cx, j->main, j->in.name, j->in.tag);
+    int rc = branch_create(&rq->cx, j->br, j->in.tag);
+    if (rc != CAT_NEED)
+        return rc;
+    rq->next = create_open;
+    return STEP_WORKER;
+}
+
+static int create_open(struct request *rq)
+{
+    struct job *j = rq->state;
+    TRY(ctx_check_deadline(&rq->cx));
+    TRY(cat_branch_new(&rq->cx, j->main, j->in.name, &j->br));
+    TRY(branch_defer_unref(&rq->cx, j->br));
+    return h_to_strand(rq, j->br, create_turn);
 }
 
 int h_branch_create(struct request *rq)
@@ -49,7 +64,7 @@ int h_branch_create(struct request *rq)
     TRY(h_open_main(rq, &j->main));
     TRY(rq_json(rq, &body));
     TRY(api_branch_create_decode(&rq->cx, body, &j->in));
-    return h_to_strand(rq, j->main, create_turn);
+    return create_open(rq);
 }
 
 /* The branch that {branch} names, and the table's main. */
@@ -106,18 +121,18 @@ static int forward_next(struct request *rq)
 static int forward_settle(struct request *rq)
 {
     struct job *j = rq->state;
-    struct head *h;
-    TRY(branch_head(&rq->cx, j->br, &h));
-    head_unref(h);
+    TRY(branch_settle(&rq->cx, j->br));
     rq->next = forward_next;
     return STEP_WORKER;
 }
 
 int h_branch_forward(struct request *rq)
 {
+    const struct json *body; /* an object without members that matter */
     struct job *j;
     TRY(job_new(rq, &j));
     TRY(open_named(rq, j));
+    TRY(rq_json(rq, &body));
     return h_to_strand(rq, j->br, forward_settle);
 }
 
