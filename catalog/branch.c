@@ -139,8 +139,12 @@ static int branch_take_in(struct ctx *cx, struct branch *br)
                              .created_ms = clock_wall_ms()};
     table_names(t, &db, &name);
     audit_fill(cx, &au, "branch.adopt", t->wh, db, branch_object(cx, br));
-    TRY(STORE(t->cat->o.store, branch_begin, cx, &row, &au, &id));
-    return branch_load(cx, br);
+    int rc = STORE(t->cat->o.store, branch_begin, cx, &row, &au, &id);
+    if (rc == E_EXISTS) { /* a branch that is being renamed has this directory */
+        ctx_reset_err(cx);
+        return branch_gone(cx, br);
+    }
+    return rc < 0 ? rc : branch_load(cx, br);
 }
 
 static int branch_load(struct ctx *cx, struct branch *br)

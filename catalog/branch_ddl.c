@@ -5,22 +5,17 @@
  * before the first file to after the last (branch_create.c makes them):
  *
  *   drop    (1) store: intent, epoch + 1 (2) the rename away, the folder deleted (3) store: row gone
- *   rename  (1) store: intent (2) the rename (3) store: the new name; one whose target is there by
- *           then is given up
+ *   rename  (1) store: intent, which also holds the new name (2) the rename (3) store: the new name;
+ *           one whose target directory somebody else made is given up
  *
  * Thread rule: drop and rename on the branch's own strand. */
 #include "catalog/catalog_int.h"
-
-#include <unistd.h>
 
 #include "manifest/layout.h"
 #include "proto/base/inject.h"
 #include "proto/base/log.h"
 #include "proto/base/path.h"
 #include "proto/json/json.h"
-
-#define RENAME_TRIES   50
-#define RENAME_WAIT_US 20000
 
 /* --- names ------------------------------------------------------------------------------------ */
 
@@ -167,14 +162,13 @@ int branch_drop(struct ctx *cx, struct branch *br)
     TRY(ctx_check_deadline(cx));
     TRY(enter_named(cx, br));
     TRY(stage_args(cx, &name, &args));
-    TRY(intent_write(cx, br, "branch-drop", args, /* bump_epoch= */ true, "branch.drop"));
+    TRY(intent_write(cx, br, "branch-drop", args, /* bump_epoch= */ true, STR_NONE, "branch.drop"));
     IGNORE(INJECT(BRANCH_INTENT));
     return intent_carry_out(cx, br);
 }
 
 /* --- rename ----------------------------------------------------------------------------------- */
 
-/* A branch that is being made under the target name finds our directory and gives up. */
 static int record_name(struct ctx *cx, struct branch *br, str to)
 {
     struct table *t = br->table;
@@ -184,16 +178,10 @@ static int record_name(struct ctx *cx, struct branch *br, str to)
     table_names(t, &db, &name);
     audit_fill(cx, &in.audit, "branch.renamed", t->wh, db, name);
     TRY(ctx_text(cx, &in.audit.detail, "%s to %.*s", br->name, STR(to)));
-    int rc = STORE(t->cat->o.store, branch_rename, cx, &in, to);
-    for (int i = 0; rc == E_EXISTS && i < RENAME_TRIES; i++) {
-        ctx_reset_err(cx);
-        usleep(RENAME_WAIT_US);
-        rc = STORE(t->cat->o.store, branch_rename, cx, &in, to);
-    }
-    return rc;
+    return STORE(t->cat->o.store, branch_rename, cx, &in, to);
 }
 
-/* Somebody else has the name: as if it had not begun. */
+/* Somebody else made a directory of that name: as if it had not begun. */
 static int give_up(struct ctx *cx, struct branch *br, str to)
 {
     ctx_reset_err(cx);
@@ -242,18 +230,13 @@ static int rename_args(struct ctx *cx, str to, str *ret)
 
 int branch_rename(struct ctx *cx, struct branch *br, str to)
 {
-    struct branch_row row;
     str args;
     TRY(ctx_check_deadline(cx));
     TRY(branch_name_check(cx, to));
     TRY(enter_named(cx, br));
     TRY(branch_may_change(cx, br));
-    int rc = STORE(br->table->cat->o.store, branch_get, cx, str_of(br->table->id), to, &row);
-    if (rc == 0)
-        return branch_exists(cx, to);
-    ctx_reset_err(cx);
     TRY(rename_args(cx, to, &args));
-    TRY(intent_write(cx, br, "branch-rename", args, /* bump_epoch= */ false, "branch.rename"));
+    TRY(intent_write(cx, br, "branch-rename", args, /* bump_epoch= */ false, to, "branch.rename"));
     IGNORE(INJECT(BRANCH_INTENT));
     return intent_carry_out(cx, br);
 }

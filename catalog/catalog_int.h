@@ -337,9 +337,9 @@ void branch_audit(struct ctx *cx, struct branch *br, const char *action, str det
 int intent_finish(struct ctx *cx,
                   struct branch *br) WARN_UNUSED; /* the open one of this branch (strand) */
 /* Writes down what is about to be done to a branch and keeps readers away until it is (strand).
- * bump_epoch: its history is rewritten. */
+ * bump_epoch: its history is rewritten. reserves: a name of a branch (STR_NONE: none). */
 int intent_write(struct ctx *cx, struct branch *br, const char *kind, str args, bool bump_epoch,
-                 const char *action) WARN_UNUSED;
+                 str reserves, const char *action) WARN_UNUSED;
 /* After intent_write: runs the steps of the open intent; a failure is E_UNKNOWN, since the next turn
  * goes on with it. */
 int intent_carry_out(struct ctx *cx, struct branch *br) WARN_UNUSED;

@@ -247,7 +247,8 @@ int branch_forward(struct ctx *cx, struct branch *main, str from)
                  (long long)r.first, (long long)r.last));
     int rc = stage_all(cx, main, from, stage, &r);
     if (rc == 0)
-        rc = intent_write(cx, main, "forward", args, /* bump_epoch= */ true, "branch.forward");
+        rc = intent_write(cx, main, "forward", args, /* bump_epoch= */ true, STR_NONE,
+                          "branch.forward");
     if (rc < 0) { /* the copies of an intent that may be there are left to it */
         struct err_rec first = cx->err;
         if (rc != E_UNKNOWN)

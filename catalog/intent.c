@@ -41,7 +41,7 @@ int intent_args(struct ctx *cx, struct branch *br, const struct json **ret)
 }
 
 int intent_write(struct ctx *cx, struct branch *br, const char *kind, str args, bool bump_epoch,
-                 const char *action)
+                 str reserves, const char *action)
 {
     str db, name;
     int64_t id, epoch;
@@ -49,6 +49,7 @@ int intent_write(struct ctx *cx, struct branch *br, const char *kind, str args, 
                                          .branch = str_of(br->name),
                                          .kind = str_of(kind),
                                          .args_json = args,
+                                         .reserves = reserves,
                                          .warehouse_id = br->table->wh->id,
                                          .created_ms = clock_wall_ms()},
                                  .bump_epoch = bump_epoch,

@@ -126,7 +126,8 @@ static int begin(struct ctx *cx, struct branch *br, const struct target *to)
     json_end(&o);
     if (buf_fail(&args))
         return ctx_nomem(cx);
-    return intent_write(cx, br, "rollback", buf_str(&args), /* bump_epoch= */ true, "rollback");
+    return intent_write(cx, br, "rollback", buf_str(&args), /* bump_epoch= */ true, STR_NONE,
+                        "rollback");
 }
 
 int branch_rollback(struct ctx *cx, struct branch *br, const struct rollback_in *in)

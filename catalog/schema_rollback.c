@@ -137,7 +137,8 @@ int branch_rollback_schema(struct ctx *cx, struct branch *br, int64_t target)
     if (target == at.id)
         return 0;
     TRY(ctx_text(cx, &args, "{\"schemaId\":%lld}", (long long)target));
-    TRY(intent_write(cx, br, "rollback-schema", args, /* bump_epoch= */ true, "rollback-schema"));
+    TRY(intent_write(cx, br, "rollback-schema", args, /* bump_epoch= */ true, STR_NONE,
+                     "rollback-schema"));
     IGNORE(INJECT(SCHEMA_INTENT));
     return intent_carry_out(cx, br);
 }

@@ -80,6 +80,8 @@ struct intent_row {
     str table_id, branch;
     str kind; /* catalog/intent.c has the list */
     str args_json;
+    str reserves; /* the name of a branch to come, which nobody else gets while the intent is open;
+                     empty: none. Not given out again */
     int64_t warehouse_id, epoch, created_ms;
 };
 struct branch_row {
@@ -313,7 +315,8 @@ struct store_ops {
                       int64_t snapshot_id, struct outcome *ret);
 
     /* A branch has one open intent at most: E_RACE. Without a branch nothing is checked and the epoch
-     * is 0; with one and without bump_epoch the intent carries the branch's epoch. bump_epoch needs a branch. */
+     * is 0; with one and without bump_epoch the intent carries the branch's epoch. bump_epoch needs a
+     * branch. E_EXISTS (BRANCH): the name it reserves is a branch's or reserved. */
     int (*intent_begin)(struct store *st, struct ctx *cx, const struct store_intent_in *in,
                         int64_t *ret_id, int64_t *ret_epoch); /* E_RACE, E_NOTFOUND */
     int (*intent_finish)(struct store *st, struct ctx *cx,
@@ -326,8 +329,8 @@ struct store_ops {
     int (*branch_begin)(struct store *st, struct ctx *cx, const struct intent_row *row,
                         const struct audit *au, int64_t *ret_id);
     /* Ends of such an intent; E_NOTFOUND when it or the branch is gone. branch_drop also ends the
-     * drop of a branch: the row goes, its outcomes go with prune. branch_rename: E_EXISTS. A name that
-     * comes back is another branch. */
+     * drop of a branch: the row goes, its outcomes go with prune. `to` of branch_rename is what the intent
+     * reserved. A name that comes back is another branch. */
     int (*branch_made)(struct store *st, struct ctx *cx, const struct store_branch_in *in,
                        const struct head_row *head /* id 0: none */,
                        const struct schema_set *schema);

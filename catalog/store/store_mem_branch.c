@@ -307,6 +307,8 @@ int sm_intent_begin(struct store *st, struct ctx *cx, const struct store_intent_
             TRY(branch_expect(cx, b, row.branch, in->expect_epoch, in->expect_head_id));
         row.epoch = b->epoch + in->bump_epoch;
     }
+    if (row.reserves.len)
+        TRY(sm_branch_name_free(s, cx, row.table_id, row.reserves));
     TRY(sm_audit_new(cx, &in->audit, &audit));
     TRY(sm_intent_new(cx, &row, &intent));
     if (b)

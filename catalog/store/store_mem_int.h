@@ -103,8 +103,9 @@ struct store_mem {
 #define TABLE_TEXTS(r)                                                                             \
     ((str *[]){&(r)->id, &(r)->db_id, &(r)->db_name, &(r)->name, &(r)->dir, &(r)->external,        \
                &(r)->schema_json, &(r)->type, STAMP_TEXTS(&(r)->stamp), NULL})
-#define HEAD_TEXTS(r)   ((str *[]){&(r)->uuid, &(r)->json, NULL})
-#define INTENT_TEXTS(r) ((str *[]){&(r)->table_id, &(r)->branch, &(r)->kind, &(r)->args_json, NULL})
+#define HEAD_TEXTS(r) ((str *[]){&(r)->uuid, &(r)->json, NULL})
+#define INTENT_TEXTS(r)                                                                            \
+    ((str *[]){&(r)->table_id, &(r)->branch, &(r)->kind, &(r)->args_json, &(r)->reserves, NULL})
 #define SETUP_TEXTS(s)                                                                             \
     ((str *[]){&(s)->warehouse.tenant, &(s)->warehouse.name, &(s)->warehouse.root,                 \
                &(s)->warehouse.options_json, &(s)->principal.tenant, &(s)->principal.name, NULL})
@@ -174,6 +175,8 @@ int sm_intent_new(struct ctx *cx, const struct intent_row *row, struct m_intent 
 int sm_branch_new(struct ctx *cx, str name, struct m_branch **ret) WARN_UNUSED;
 void sm_branch_free(struct m_branch **b);
 struct m_branch **sm_branch_at(struct m_table *t, str name); /* NULL: none */
+/* E_EXISTS when a branch of this table has the name, or an open intent holds it. */
+int sm_branch_name_free(struct store_mem *s, struct ctx *cx, str table_id, str name) WARN_UNUSED;
 int sm_branch_find(struct store_mem *s, struct ctx *cx, str table_id, str branch,
                    struct m_branch **ret) WARN_UNUSED;
 /* The open intent `id` of this branch. E_NOTFOUND */

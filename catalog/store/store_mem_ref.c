@@ -3,9 +3,15 @@
  * Thread rule: under `mu`. */
 #include "catalog/store/store_mem_int.h"
 
-static int exists(struct ctx *cx, str name)
+int sm_branch_name_free(struct store_mem *s, struct ctx *cx, str table_id, str name)
 {
-    return ctx_fail(cx, E_EXISTS, RES_BRANCH, name, "branch %.*s exists already", STR(name));
+    struct m_table *t;
+    TRY(sm_table_find(s, cx, table_id, &t));
+    bool taken = sm_branch_at(t, name) != NULL;
+    for (struct m_intent *in = s->intents; in; in = in->next)
+        taken |= str_eq(in->row.table_id, table_id) && str_eq(in->row.reserves, name);
+    return taken ? ctx_fail(cx, E_EXISTS, RES_BRANCH, name, "branch %.*s exists already", STR(name))
+                 : 0;
 }
 
 int sm_branch_begin(struct store *st, struct ctx *cx, const struct intent_row *row,
@@ -16,8 +22,7 @@ int sm_branch_begin(struct store *st, struct ctx *cx, const struct intent_row *r
     FREE struct m_audit *audit = NULL;
     FREE_INTENT struct m_intent *intent = NULL;
     TRY(sm_table_find(s, cx, row->table_id, &t));
-    if (sm_branch_at(t, row->branch))
-        return exists(cx, row->branch);
+    TRY(sm_branch_name_free(s, cx, row->table_id, row->branch));
     struct intent_row copy = *row;
     copy.epoch = 0;
     TRY(sm_audit_new(cx, au, &audit));
@@ -75,15 +80,11 @@ int sm_branch_drop(struct store *st, struct ctx *cx, const struct store_branch_i
 int sm_branch_rename(struct store *st, struct ctx *cx, const struct store_branch_in *in, str to)
 {
     LOCKED(st);
-    struct m_table *t;
     struct m_branch *b;
     struct m_intent **at;
     FREE struct m_audit *audit = NULL;
     TRY(sm_branch_find(s, cx, in->table_id, in->branch, &b));
     TRY(sm_intent_of(s, cx, in->intent_id, in->table_id, in->branch, &at));
-    TRY(sm_table_find(s, cx, in->table_id, &t));
-    if (sm_branch_at(t, to))
-        return exists(cx, to);
     TRY(sm_audit_new(cx, &in->audit, &audit));
     char *name = str_heap(to);
     if (!name)

@@ -197,6 +197,8 @@ int sq_branch_set_schema(struct conn *c, struct ctx *cx, int64_t rid,
                          const struct schema_set *s) WARN_UNUSED; /* its id and text */
 int sq_branch_add(struct conn *c, struct ctx *cx, int64_t table_rid, str name,
                   int64_t *ret_rid) WARN_UNUSED; /* without head and schema */
+/* E_EXISTS when a branch of this table has the name, or an open intent holds it. */
+int sq_branch_name_free(struct conn *c, struct ctx *cx, str table_id, str name) WARN_UNUSED;
 /* Takes the open intent `id` of the branch away. E_NOTFOUND: there is none, or no branch. */
 int sq_intent_end(struct conn *c, struct ctx *cx, int64_t id, str table_id, str branch,
                   struct branch_at *ret) WARN_UNUSED;

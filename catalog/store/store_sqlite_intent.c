@@ -63,8 +63,8 @@ struct begin_io {
 };
 
 static const char SQL_ADD[] =
-    "INSERT INTO intents (kind, table_id, branch, warehouse_id, epoch, created_ms, args_json)"
-    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    "INSERT INTO intents (kind, table_id, branch, warehouse_id, epoch, created_ms, args_json,"
+    " reserves) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 static const char SQL_ADD_DIR[] =
     "INSERT INTO intents (kind, table_id, branch, warehouse_id, epoch, created_ms, args_json)"
     " VALUES (?1, ?2, '', ?3, 0, ?4, json_object('dir', ?5))";
@@ -109,8 +109,11 @@ static int tx_begin(struct conn *c, struct ctx *cx, void *p)
     const struct intent_row *r = &io->in->row;
     if (r->branch.len)
         TRY(branch_takes(c, cx, io->in, &io->epoch));
+    if (r->reserves.len)
+        TRY(sq_branch_name_free(c, cx, r->table_id, r->reserves));
     TRY(SQL_RUN(cx, c, SQL_ADD, NULL, AT(r->kind), AT(r->table_id), AT(r->branch),
-                AI(r->warehouse_id), AI(io->epoch), AI(r->created_ms), AT(r->args_json)));
+                AI(r->warehouse_id), AI(io->epoch), AI(r->created_ms), AT(r->args_json),
+                AT(r->reserves)));
     io->id = sqlite3_last_insert_rowid(c->db);
     return sq_audit_write(c, cx, &io->in->audit);
 }

@@ -1,22 +1,28 @@
 /* store_sqlite_ref.c - branches as a whole: made, dropped, renamed; each is the beginning or the end
  * of an intent of that branch.
  *
- * The row is there from the first step of a creation to the last of a drop, so a name is never given
- * to two. A branch keeps its rid, and with it its outcomes, through a rename; one that is made under
+ * The row is there from the first step of a creation to the last of a drop, and the intent of a rename
+ * reserves the new name beside the old one, so a name is never given to two. A branch keeps its rid, and with it its outcomes, through a rename; one that is made under
  * a name that was free again has a new rid.
  *
  * Thread rule: functions named tx_* on the writer's thread. */
 #include "catalog/store/store_sqlite_int.h"
 
 static const char SQL_TABLE[] = "SELECT rid FROM tables WHERE id = ?1";
-static const char SQL_NAMED[] = "SELECT rid FROM branches WHERE table_rid = ?1 AND name = ?2";
+static const char SQL_TAKEN[] =
+    "SELECT 1 FROM tables t JOIN branches b ON b.table_rid = t.rid AND b.name = ?2 WHERE t.id = ?1"
+    " UNION ALL SELECT 1 FROM intents WHERE table_id = ?1 AND reserves = ?2 AND reserves <> ''";
 static const char SQL_ADD_INTENT[] =
     "INSERT INTO intents (kind, table_id, branch, warehouse_id, epoch, created_ms, args_json)"
     " VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6)";
 
-static int exists(struct ctx *cx, str name)
+int sq_branch_name_free(struct conn *c, struct ctx *cx, str table_id, str name)
 {
-    return ctx_fail(cx, E_EXISTS, RES_BRANCH, name, "branch %.*s exists already", STR(name));
+    int64_t one;
+    int taken = SQL_I64(cx, c, SQL_TAKEN, &one, AT(table_id), AT(name));
+    TRY(taken);
+    return taken ? ctx_fail(cx, E_EXISTS, RES_BRANCH, name, "branch %.*s exists already", STR(name))
+                 : 0;
 }
 
 /* --- make ------------------------------------------------------------------------------------- */
@@ -37,10 +43,7 @@ static int tx_begin(struct conn *c, struct ctx *cx, void *p)
     if (!there)
         return ctx_fail(cx, E_NOTFOUND, RES_TABLE, r->table_id,
                         "the table with id %.*s does not exist (any more)", STR(r->table_id));
-    there = SQL_I64(cx, c, SQL_NAMED, &rid, AI(table), AT(r->branch));
-    TRY(there);
-    if (there)
-        return exists(cx, r->branch);
+    TRY(sq_branch_name_free(c, cx, r->table_id, r->branch));
     TRY(sq_branch_add(c, cx, table, r->branch, &rid));
     TRY(SQL_RUN(cx, c, SQL_ADD_INTENT, NULL, AT(r->kind), AT(r->table_id), AT(r->branch),
                 AI(r->warehouse_id), AI(r->created_ms), AT(r->args_json)));
@@ -111,21 +114,13 @@ struct rename_io {
     str to;
 };
 
-static const char SQL_OTHER[] =
-    "SELECT o.rid FROM branches b JOIN branches o ON o.table_rid = b.table_rid AND o.name = ?2"
-    " WHERE b.rid = ?1";
 static const char SQL_RENAME[] = "UPDATE branches SET name = ?2 WHERE rid = ?1";
 
 static int tx_rename(struct conn *c, struct ctx *cx, void *p)
 {
     const struct rename_io *io = p;
     struct branch_at at;
-    int64_t other;
     TRY(sq_intent_end(c, cx, io->in->intent_id, io->in->table_id, io->in->branch, &at));
-    int there = SQL_I64(cx, c, SQL_OTHER, &other, AI(at.rid), AT(io->to));
-    TRY(there);
-    if (there)
-        return exists(cx, io->to);
     TRY(SQL_RUN(cx, c, SQL_RENAME, NULL, AI(at.rid), AT(io->to)));
     return sq_audit_write(c, cx, &io->in->audit);
 }

@@ -1,4 +1,5 @@
--- 0002: each branch has a schema of its own, and a table may lie outside the warehouse.
+-- 0002: each branch has a schema of its own, and a table may lie outside the warehouse. An intent may
+-- hold the name of a branch that is still to come.
 -- The schema is a table beside `branches`: a commit rewrites the row of its branch, and a wide schema
 -- would be rewritten with it.
 
@@ -14,5 +15,8 @@ ALTER TABLE tables DROP COLUMN schema_json;
 ALTER TABLE tables DROP COLUMN schema_id;
 ALTER TABLE tables ADD COLUMN external TEXT NOT NULL DEFAULT ''; -- its directory; empty: `dir`
 CREATE UNIQUE INDEX tables_by_external ON tables (external) WHERE external <> '';
+
+ALTER TABLE intents ADD COLUMN reserves TEXT NOT NULL DEFAULT ''; -- a name of its table's branches
+CREATE UNIQUE INDEX intents_by_reserve ON intents (table_id, reserves) WHERE reserves <> '';
 
 PRAGMA user_version = 2;
