@@ -4,11 +4,15 @@
  * drops its tables, views and functions in the same transaction; directories follow as purges. */
 #include "catalog/catalog_int.h"
 
+#include <unistd.h>
+
 #include "proto/base/clock.h"
 #include "proto/base/log.h"
 #include "proto/base/path.h"
 #include "proto/base/rand.h"
 #include "proto/json/json.h"
+
+#define ALTER_TRIES 50
 
 void stamp_now(struct ctx *cx, struct stamp *s)
 {
@@ -182,11 +186,34 @@ static int options_apply(struct ctx *cx, const struct alter *a, struct buf *out,
     return buf_fail(out) ? ctx_nomem(cx) : 0;
 }
 
+/* The store was asked by the id that the name had a moment ago; the caller knows the name only. */
+static int gone(struct ctx *cx, int rc, str name)
+{
+    if (rc != E_NOTFOUND)
+        return rc;
+    return ctx_fail(cx, E_NOTFOUND, RES_DATABASE, name, "database %.*s does not exist", STR(name));
+}
+
+/* Another alter came in between. One of those who race always gets through, so all do in the end; each
+ * waits a little longer than the last time. */
+static int alter_again(struct ctx *cx, str name, int attempt)
+{
+    if (attempt == ALTER_TRIES)
+        return ctx_fail(
+            cx, E_BUSY, RES_DATABASE, name,
+            "too many change the options of database %.*s at once and nothing was done; "
+            "try again",
+            STR(name));
+    ctx_reset_err(cx);
+    usleep((useconds_t)(rand_u64() % (200u * (unsigned)(attempt + 1))));
+    return 0;
+}
+
 int cat_db_alter(struct ctx *cx, struct catalog *c, const struct warehouse *w, str name,
                  const struct json *removals, const struct json *updates, struct db_alter_out *ret)
 {
     TRY(no_location(cx, name, updates));
-    for (int attempt = 0;; attempt++) { /* another alter in between: once more on its result */
+    for (int attempt = 1;; attempt++) {
         CLEANUP(buf_done) struct buf text = {0};
         struct db_row row;
         struct db_alter_out out = {0};
@@ -201,11 +228,11 @@ int cat_db_alter(struct ctx *cx, struct catalog *c, const struct warehouse *w, s
         audit_fill(cx, &au, "database.alter", w, name, STR_NONE);
         int rc = STORE(c->o.store, db_alter, cx, row.id, row.options_json, buf_str(&text),
                        clock_wall_ms(), cx->principal, &au);
-        if (rc == E_RACE && attempt < 10) {
-            ctx_reset_err(cx);
+        if (rc == E_RACE) {
+            TRY(alter_again(cx, name, attempt));
             continue;
         }
-        TRY(rc);
+        TRY(gone(cx, rc, name));
         log_info("catalog", "database.altered", LS("db", name), LS("by", cx->principal),
                  LS("req", cx->request_id));
         *ret = out;
@@ -227,7 +254,7 @@ int cat_db_drop(struct ctx *cx, struct catalog *c, const struct warehouse *w, st
     for (size_t i = 0; rc == 0 && i < n; i++)
         table_forget_id(c, purges[i].table_id);
     names_changed(c, (struct warehouse *)w, rc == E_UNKNOWN ? STR_NONE : STR_LIT(""));
-    TRY(rc);
+    TRY(gone(cx, rc, name));
     log_info("catalog", "database.dropped", LS("db", name), LI("tables", n),
              LS("by", cx->principal), LS("req", cx->request_id));
     for (size_t i = 0; i < n; i++)

@@ -58,7 +58,8 @@ struct table_row {
     struct stamp stamp;
 };
 /* A table by its id, as long as it has this name: what changes or gives up a name asks for both, so
- * that of two who do it at once the second finds nothing. db.p NULL: whatever its name is. */
+ * that of two who do it at once the second finds nothing: E_NOTFOUND with the name. db.p NULL: whatever
+ * its name is. */
 struct table_named {
     str id, db, name;
 };

@@ -348,10 +348,14 @@ static int table_replace(struct ctx *cx, struct m_table *t, struct table_row *ro
     return 0;
 }
 
-static int still_named(struct ctx *cx, const struct m_table *t, const struct table_named *named)
+static int still_named(struct store_mem *s, struct ctx *cx, const struct table_named *named)
 {
-    if (!named->db.p || (str_eq(t->db->row.name, named->db) && str_eq(t->row.name, named->name)))
+    if (!named->db.p)
         return 0;
+    for (struct m_table *t = s->tables; t; t = t->next)
+        if (str_eq(t->row.id, named->id) && str_eq(t->db->row.name, named->db) &&
+            str_eq(t->row.name, named->name))
+            return 0;
     return ctx_fail(cx, E_NOTFOUND, RES_TABLE, named->name, "table %.*s.%.*s does not exist",
                     STR(named->db), STR(named->name));
 }
@@ -363,8 +367,8 @@ int sm_table_rename(struct store *st, struct ctx *cx, const struct table_named *
     LOCKED(st);
     struct m_table *t;
     FREE struct m_audit *audit = NULL;
+    TRY(still_named(s, cx, named));
     TRY(table_in(s, cx, warehouse_id, named->id, &t));
-    TRY(still_named(cx, t, named));
     struct m_db *db = sm_db_named(s, warehouse_id, to_db);
     if (!db)
         return sm_db_gone(cx, to_db);
@@ -516,8 +520,8 @@ int sm_table_drop(struct store *st, struct ctx *cx, const struct table_named *na
     struct m_table *t;
     FREE struct m_audit *audit = NULL;
     FREE_INTENT struct m_intent *purge = NULL;
+    TRY(still_named(s, cx, named));
     TRY(sm_table_find(s, cx, named->id, &t));
-    TRY(still_named(cx, t, named));
     TRY(sm_audit_new(cx, au, &audit));
     struct intent_row row = {0};
     if (!t->row.external.len) {

@@ -312,11 +312,11 @@ static int tx_rename(struct conn *c, struct ctx *cx, void *p)
 {
     const struct rename_io *io = p;
     int64_t rid = 0, db = 0;
+    TRY(still_named(c, cx, io->t));
     int there = SQL_I64(cx, c, SQL_IN_WAREHOUSE, &rid, AI(io->warehouse_id), AT(io->t->id));
     TRY(there);
     if (!there)
         return table_gone(cx, io->t->id);
-    TRY(still_named(c, cx, io->t));
     there = SQL_I64(cx, c, SQL_DB_NAMED, &db, AI(io->warehouse_id), AT(io->to_db));
     TRY(there);
     if (!there)
@@ -441,8 +441,8 @@ static int tx_drop(struct conn *c, struct ctx *cx, void *p)
     struct drop_io *io = p;
     int64_t rid = 0;
     str dir;
-    TRY(drop_find(c, cx, io, &rid, &dir));
     TRY(still_named(c, cx, io->t));
+    TRY(drop_find(c, cx, io, &rid, &dir));
     TRY(SQL_RUN(cx, c, SQL_DROP_INTENTS, NULL, AT(io->t->id)));
     if (dir.p)
         TRY(drop_purge(c, cx, io, dir));

@@ -171,9 +171,9 @@ class Table:
         """Writes a file under manifest/; its (name, size)."""
         name = "manifest-%s-%s" % (kind, new_uuid())
         try:
-            os.makedirs(self.file("manifest"), exist_ok=True)
-        except FileExistsError:  # it was there, and is gone: the table is being dropped
-            raise FileNotFoundError(self.file("manifest")) from None
+            os.mkdir(self.file("manifest"))  # not its parents: the table may be dropped just now
+        except FileExistsError:
+            pass
         with open(self.file("manifest", name), "wb") as f:
             f.write(content)
         return name, len(content)

@@ -463,6 +463,9 @@ static void test_table_named(struct env *e)
     struct table_named old = {S("t"), S("d"), S("t")}, now = {S("t"), S("d"), S("y")};
     FAILS(e, E_NOTFOUND, RES_TABLE, "t", STORE(e->st, table_drop, &e->cx, &old, T0, NULL, &purge));
     OK(e, STORE(e->st, table_drop, &e->cx, &now, T0, NULL, &purge));
+    /* Who comes second hears the name that was asked for, not the id behind it. */
+    FAILS(e, E_NOTFOUND, RES_TABLE, "y", STORE(e->st, table_drop, &e->cx, &now, T0, NULL, &purge));
+    FAILS(e, E_NOTFOUND, RES_TABLE, "y", RENAME_AS("t", S("d"), S("y"), e->wh, "d", "z"));
 }
 
 static void test_table_drop(struct env *e)

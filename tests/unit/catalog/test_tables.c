@@ -117,6 +117,60 @@ static void two_alters_of_a_database_both_count(void **state)
     SAME(d.row.options_json, S("{\"other\":\"x\",\"mine\":\"y\"}"));
 }
 
+static int alters_in_between;
+
+static void alter_each_time(struct fx *fx, enum fx_op op, bool after, str path)
+{
+    (void)path;
+    struct db_alter_out out;
+    char updates[64];
+    if (op != ST_db_alter || after)
+        return;
+    fx_hook(fx, NULL, NULL);
+    snprintf(updates, sizeof updates, "{\"other\":\"%d\"}", ++alters_in_between);
+    OK(fx, db_alter(NULL, updates, &out));
+    fx_hook(fx, alter_each_time, NULL);
+}
+
+static void an_alter_that_always_comes_second_is_told_to_try_again(void **state)
+{
+    (void)state;
+    struct db_alter_out out;
+    struct database d;
+    alters_in_between = 0;
+    OK(&f, fx_db(&f, "d"));
+    fx_hook(&f, alter_each_time, NULL);
+    FAILS(&f, E_BUSY, RES_DATABASE, "database d at once", db_alter(NULL, "{\"mine\":\"y\"}", &out));
+    fx_hook(&f, NULL, NULL);
+    assert_true(alters_in_between >= 20);
+    OK(&f, db_get("d", &d));
+    assert_int_equal(str_find(d.row.options_json, 'm'), -1);
+}
+
+static void drop_first(struct fx *fx, enum fx_op op, bool after, str path)
+{
+    (void)path;
+    if ((op != ST_db_drop && op != ST_db_alter) || after)
+        return;
+    fx_hook(fx, NULL, NULL);
+    OK(fx, fx_db_drop(fx, "d"));
+}
+
+static void who_loses_the_drop_of_a_database_hears_its_name(void **state)
+{
+    (void)state;
+    struct db_alter_out out;
+    OK(&f, fx_db(&f, "d"));
+    fx_hook(&f, drop_first, NULL);
+    FAILS(&f, E_NOTFOUND, RES_DATABASE, "database d does not exist", fx_db_drop(&f, "d"));
+    assert_string_equal(f.err.res_name, "d");
+    OK(&f, fx_db(&f, "d"));
+    fx_hook(&f, drop_first, NULL);
+    FAILS(&f, E_NOTFOUND, RES_DATABASE, "database d does not exist",
+          db_alter(NULL, "{\"a\":\"b\"}", &out));
+    assert_string_equal(f.err.res_name, "d");
+}
+
 static int db_list(const char *after, const char *prefix, bool exact, int64_t limit, str **ret,
                    size_t *ret_n)
 {
@@ -1320,6 +1374,8 @@ int main(void)
         T(database_names_that_are_no_directory_names),
         T(options_of_a_database_change),
         T(two_alters_of_a_database_both_count),
+        T(an_alter_that_always_comes_second_is_told_to_try_again),
+        T(who_loses_the_drop_of_a_database_hears_its_name),
         T(databases_are_listed),
         T(a_table_is_made),
         T(what_create_refuses),
