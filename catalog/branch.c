@@ -40,6 +40,18 @@ static int branch_unmanaged(struct ctx *cx, struct branch *br)
                     STR(object));
 }
 
+int branch_error(struct ctx *cx, struct branch *br, str db, str object, int rc)
+{
+    struct table *t = br->table;
+    bool by_id = /* it is dead a moment after the store says so */
+        rc == E_NOTFOUND && cx->err.res == RES_TABLE && strcmp(cx->err.res_name, t->id) == 0;
+    if (!by_id && !atomic_load(&t->dead) && !atomic_load(&br->gone))
+        return rc;
+    ctx_reset_err(cx);
+    return ctx_fail(cx, E_NOTFOUND, RES_TABLE, object, "table %.*s.%.*s does not exist", STR(db),
+                    STR(object));
+}
+
 int branch_set_intent(struct branch *br, int64_t id, str kind, str args)
 {
     char *k = id ? str_heap(kind) : NULL, *a = id ? str_heap(args) : NULL;

@@ -197,6 +197,9 @@ void branch_unref(struct branch *br); /* (any) */
 int branch_defer_unref(struct ctx *cx,
                        struct branch *br) WARN_UNUSED; /* E_NOMEM: given back at once */
 struct strand *branch_strand(struct branch *br);
+/* The error to tell of a request to db.object: `rc`, or E_NOTFOUND if the table was dropped meanwhile;
+ * whatever else went wrong is then a consequence (its files are gone). (any) */
+int branch_error(struct ctx *cx, struct branch *br, str db, str object, int rc) WARN_UNUSED;
 
 /* The head of a branch that is in memory and settled (no intent open, nothing to recover).
  * PEEK_HEAD: *ret has a reference; PEEK_EMPTY: no snapshot yet; PEEK_ASK: open it and go through the

@@ -90,6 +90,8 @@ void after_create_failed(struct ctx *cx, struct branch *br)
 {
     struct catalog *c = br->table->cat;
     int64_t now = clock_mono_ms();
+    if (atomic_load(&br->table->dead)) /* its files are gone, as they should be */
+        return;
     int64_t last = atomic_exchange(&c->last_after_create_ms, now ? now : 1);
     COUNT(c, errors_after_create);
     log_error("catalog", "commit.unrecorded", LS("table", branch_object(cx, br)),

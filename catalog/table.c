@@ -350,8 +350,12 @@ static int table_load(struct ctx *cx, struct catalog *c, struct warehouse *w, st
                    : STORE(c->o.store, table_get, cx, w->id, db, name, &row));
         TRY(place_of(cx, w, &row, &pl));
         schema_of_row(w, &pl, &row, &at);
-        if (type_managed(row.type))
-            TRY(schema_load(cx, &at));
+        int rc = type_managed(row.type) ? schema_load(cx, &at) : 0;
+        if (rc == E_NOTFOUND) { /* dropped meanwhile: the store says of what */
+            ctx_reset_err(cx);
+            continue;
+        }
+        TRY(rc);
         struct table *t = table_new(c, w, &row, &pl);
         enum insert res = t ? table_insert(c, seq, &t) : NO_MEMORY;
         if (res == NO_MEMORY)

@@ -291,10 +291,8 @@ int cat_table_get(struct ctx *cx, struct catalog *c, const struct warehouse *w, 
     struct table_row row;
     TRY(cat_branch_open(cx, c, w, db, object, &br));
     int rc = row_read(cx, br, &row);
-    if (rc == E_NOTFOUND) {
-        ctx_reset_err(cx);
-        rc = branch_gone(cx, br);
-    }
+    if (rc < 0)
+        rc = branch_error(cx, br, db, object, rc);
     branch_unref(br);
     TRY(rc);
     if (row.schema_id < 0) /* a branch whose creation a crash interrupted */

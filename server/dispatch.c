@@ -221,6 +221,8 @@ static enum verdict answer(struct request *rq, int rc)
     }
     if (rc == STEP_DONE && buf_fail(&rq->res.body) < 0)
         rc = no_room(rq);
+    if (rc < 0 && rq->branch)
+        rc = branch_error(&rq->cx, rq->branch, rq->params[1], rq->params[2], rc);
     if (rc < 0)
         rq_fail(rq, rc);
     else

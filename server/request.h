@@ -49,7 +49,8 @@ struct request {
     /* Between phases. */
     int (*next)(struct request *rq); /* what runs after STEP_WORKER / STEP_STRAND */
     struct strand *strand;           /* for STEP_STRAND; kept alive by a reference in the arena */
-    void *state;                     /* the handler's */
+    struct branch *branch; /* of params[1] and [2], once it is open; likewise kept alive */
+    void *state;           /* the handler's */
     int64_t start_us;
     /* dispatch.c's own */
     struct pool_item item;   /* its place in a pool's queue */

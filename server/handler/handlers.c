@@ -54,6 +54,7 @@ int h_open_branch(struct request *rq, struct branch **ret)
     struct branch *br;
     TRY(cat_branch_open(&rq->cx, rq->srv->cat, rq->warehouse, rq->params[1], rq->params[2], &br));
     TRY(branch_defer_unref(&rq->cx, br));
+    rq->branch = br;
     *ret = br;
     return 0;
 }

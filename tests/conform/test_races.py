@@ -70,11 +70,11 @@ def patient(c, method, url, body=None):
 def at_once(work, n=THREADS):
     """work(client, number) on n threads that start together; what they returned, in their order. The
     first exception is raised here."""
-    results, problems, gate = [None] * n, [], threading.Barrier(n)
+    results, problems, gate, server = [None] * n, [], threading.Barrier(n), latch.shared()
 
     def run(i):
         try:
-            with latch.shared().client() as c:
+            with server.client() as c:
                 c.get("/healthz")  # connected before the start
                 gate.wait(30)
                 results[i] = work(c, i)
@@ -446,8 +446,7 @@ def test_databases_dropped_under_their_tables():
                 answer = patient(c, "POST", raw.table_url(latch.shared(), db, name), {"changes": [
                     {"action": "setOption", "key": "note", "value": str(n)}]})
                 if answer.status != 200:
-                    answer.error(404)
-                    assert answer.json()["resourceType"] in ("DATABASE", "TABLE"), repr(answer)
+                    database_or_table(answer, db, name)
             else:
                 commit_if_there(c, db, name)
 
@@ -458,6 +457,12 @@ def test_databases_dropped_under_their_tables():
         assert raw.Table(client(), db, name).append(1)["id"] >= 1
     client().delete(D(db)).ok()
     directories_are_right()
+
+
+def database_or_table(answer, db, name):
+    """404 of one of the two, by its name."""
+    kind = answer.error(404).json()["resourceType"]
+    answer.error(404, kind, {"DATABASE": db, "TABLE": name}.get(kind))
 
 
 def commit_if_there(c, db, name):
@@ -471,8 +476,10 @@ def commit_if_there(c, db, name):
     answer = patient(c, "POST", t.url + "/commit", t.body(s, head and head["uuid"]))
     if answer.status == 200:
         return raw.success(answer)
-    # 400: the lists that it names went with the table
-    answer.error((400, 404, 409))
+    if answer.status == 409:  # the lists that it names went with the table
+        answer.error(409, "TABLE", name, "manifest-bad")
+    else:
+        database_or_table(answer, db, name)
     return False
 
 
@@ -515,9 +522,9 @@ def test_tables_under_commits():
     directories_are_right()
 
 
-def one_commit(c, db, name, user, lock, done):
+def one_commit(c, db, a_name, user, lock, done):
     try:
-        t = raw.Table(c, db, name)
+        t = raw.Table(c, db, a_name)
         head = t.head()
         s = t.snapshot(head, user=user)
     except (AssertionError, FileNotFoundError):
@@ -526,8 +533,10 @@ def one_commit(c, db, name, user, lock, done):
     if answer.status == 200 and raw.success(answer):
         with lock:
             done.append((t.id, s["uuid"]))
+    elif answer.status == 409:
+        answer.error(409, "TABLE", a_name, "manifest-bad")
     elif answer.status != 200:
-        answer.error((400, 404, 409))
+        answer.error(404, "TABLE", a_name)
 
 
 # --- no change is lost --------------------------------------------------------------------------------
@@ -717,6 +726,102 @@ def commit_partition(t, name, user):
     stats = [{"spec": {"p": name}, "recordCount": 1, "fileSizeInBytes": 10, "fileCount": 1,
               "lastFileCreationTime": s["timeMillis"], "totalBuckets": 1}]
     return raw.success(patient(t.client, "POST", t.url + "/commit", t.body(s, head["uuid"], statistics=stats)))
+
+
+SLOW_POINTS = ("commit.prepared", "commit.decided", "put.written", "put.linked", "commit.created",
+               "create.dirs", "create.schema", "create.recorded", "alter.schema", "drop.recorded",
+               "purge.moved", "store.commit", "rollback.intent", "rollback.files")
+
+
+def test_drops_while_a_change_stands_still():
+    """The same, with a server that waits at each of its points in turn, so that the drop and the purge
+    of a table come in the middle of whatever else is done to it."""
+    r, server = props.rng("slow points"), latch.Server(start=False)
+    ways = ((0.0, 0), (0.015, 0), (0.015, 2), (0.0, 1), (0.015, 1), (0.04, 1))
+    for point in r.sample(SLOW_POINTS, min(len(SLOW_POINTS), props.times(6))):
+        server.start(env={"LATCH_INJECT": point + "=sleep30"})
+        with server.client() as c:
+            db = raw.create_database(c, "d")
+            tables = [raw.create_table(c, db, n) for n in ("dropped", "with_db", "renamed")]
+            for t in tables:
+                t.append(2)
+        drops = [("DELETE", tables[0].url, None), ("DELETE", raw.database_url(server, db), None),
+                 ("POST", "/v1/%s/tables/rename" % server.prefix(),
+                  {"source": ident(db, "renamed"), "destination": ident(db, "other")})]
+        for wait, which in r.sample(ways, min(len(ways), props.times(3))):
+            drop_in_the_middle(server, db, drops[which], wait)
+            with server.client() as c:
+                if which == 1:
+                    raw.create_database(c, db)
+                elif which == 2:
+                    c.delete(raw.table_url(server, db, "other")).ok()
+                for n in ("dropped", "with_db", "renamed"):
+                    made = c.post(raw.database_url(server, db) + "/tables",
+                                  {"identifier": ident(db, n), "schema": raw.SCHEMA})
+                    assert made.status in (200, 409), repr(made)
+        with server.client() as c:
+            for n in ("dropped", "with_db", "renamed"):
+                assert raw.Table(c, db, n).append(1), (point, n)
+            c.delete(raw.database_url(server, db)).ok()
+        latch.eventually(lambda: not leftovers(server), "nothing is left after %s" % point, 20)
+        server.stop()
+
+
+def leftovers(server):
+    """Whatever is in the warehouse but the directories of databases."""
+    root = os.path.join(server.data_dir, "warehouse")
+    return [os.path.join(d, x) for d in os.listdir(root) for x in os.listdir(os.path.join(root, d))]
+
+
+def drop_in_the_middle(server, db, drop, wait):
+    """Commits, alters, rolls back and makes in threads of their own; the drop comes `wait` s later."""
+    answers, gate = [], threading.Barrier(6)
+
+    def run(make):
+        with server.client() as c:
+            try:
+                request = make(c)
+            except (AssertionError, FileNotFoundError):
+                request = ("GET", "/healthz", None)
+            gate.wait(30)
+            answers.append(patient(c, *request))
+
+    def commit(name):
+        def make(c):
+            t = raw.Table(c, db, name)
+            head = t.head()
+            return "POST", t.url + "/commit", t.body(t.snapshot(head), head and head["uuid"])
+        return make
+
+    def to(method, url, body):
+        return lambda c: (method, url, body)
+
+    def table(n):
+        return raw.table_url(server, db, n)
+
+    option = {"changes": [{"action": "setOption", "key": "k", "value": raw.new_uuid()}]}
+    back = {"instant": {"type": "snapshot", "snapshotId": 1}}
+    name = raw.unique("made")
+    works = [commit("dropped"), commit("with_db"), to("POST", table("renamed"), option),
+             to("POST", table("dropped") + "/rollback", back),
+             to("POST", raw.database_url(server, db) + "/tables",
+                {"identifier": ident(db, name), "schema": raw.SCHEMA})]
+    threads = [threading.Thread(target=run, args=(w,)) for w in works]
+    for t in threads:
+        t.start()
+    gate.wait(30)
+    time.sleep(wait)
+    with server.client() as c:
+        patient(c, *drop).ok()
+        for t in threads:
+            t.join()
+        c.delete(table(name))
+    for a in answers:
+        if a.status not in (200, 404):
+            a.error(409)
+        elif a.status == 404:
+            assert a.error(404).json()["resourceName"] in (
+                db, "dropped", "with_db", "renamed", "other", "1"), repr(a)
 
 
 def test_nothing_is_left_behind():

@@ -390,6 +390,31 @@ static void what_rename_refuses(void **state)
     OK(&f, fx_get(&f, "u", NULL));
 }
 
+static int told(struct branch *br, const char *object, int code, const char *resource)
+{
+    struct ctx cx;
+    fx_begin(&cx);
+    int rc = ctx_fail(&cx, code, RES_TABLE, str_of(resource), "cannot write \"/where/it/lives\"");
+    return fx_end(&f, &cx, branch_error(&cx, br, S("d"), str_of(object), rc));
+}
+
+static void what_fails_on_a_dropped_table_is_told_as_its_drop(void **state)
+{
+    (void)state;
+    struct branch *br;
+    fx_table(&f, "t");
+    OK(&f, fx_branch(&f, "t", &br));
+    FAILS(&f, E_IO, RES_TABLE, "where/it/lives", told(br, "t", E_IO, "t"));
+    FAILS(&f, E_NOTFOUND, RES_TABLE, "where/it/lives", told(br, "t", E_NOTFOUND, "t"));
+    /* The store says it by id, a moment before the handle knows. */
+    FAILS(&f, E_NOTFOUND, RES_TABLE, "table d.asked does not exist",
+          told(br, "asked", E_NOTFOUND, br->table->id));
+    OK(&f, fx_drop(&f, "t"));
+    FAILS(&f, E_NOTFOUND, RES_TABLE, "table d.asked does not exist", told(br, "asked", E_IO, "t"));
+    assert_string_equal(f.err.res_name, "asked");
+    branch_unref(br);
+}
+
 static void a_dropped_table_is_gone_with_its_files(void **state)
 {
     (void)state;
@@ -1385,6 +1410,7 @@ int main(void)
         T(tables_are_listed),
         T(rename_moves_the_name_and_nothing_else),
         T(what_rename_refuses),
+        T(what_fails_on_a_dropped_table_is_told_as_its_drop),
         T(a_dropped_table_is_gone_with_its_files),
         T(a_database_goes_with_its_tables),
         T(a_directory_that_is_there_already_is_left_alone),
