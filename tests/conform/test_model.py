@@ -57,9 +57,24 @@ class Ops:
             else:
                 print("    not served yet: " + needs)
 
-    def draw(self):
+    def draw(self, model):
+        """Mostly of what is there."""
+        op = self.r.choices(list(self.weights), list(self.weights.values()))[0]
+        for _ in range(4):
+            args = self.args(op)
+            db = model.databases.get(args["db"])
+            there = db and ("name" not in args or args["name"] in getattr(db, self.kind(op) + "s"))
+            if bool(there) != op.startswith("create_" + self.kind(op)):
+                break
+        return op, args
+
+    @staticmethod
+    def kind(op):
+        what = op.split("_")[-1]
+        return what if what in ("database", "view", "function") else "table"
+
+    def args(self, op):
         r = self.r
-        op = r.choices(list(self.weights), list(self.weights.values()))[0]
         args = {"db": r.choice(DATABASES)}
         what = op.split("_")[-1]
         if what == "database":
@@ -73,7 +88,7 @@ class Ops:
             self.of_database(op, what, args)
         else:
             self.of_table(op, args)
-        return op, args
+        return args
 
     def options(self):
         return {k: self.r.choice(("1", "zwei", "ü\"")) for k in ("o1", "o2", "o3") if self.r.random() < 0.4}
@@ -291,10 +306,14 @@ class Raw:
         return out
 
 
+# What clients put into the options of a table that they opened.
+ADDED = {"path", "branch", "owner", "createdAt", "createdBy", "updatedAt", "updatedBy"}
+
+
 def canonical(schema):
     return {"fields": [{k: v for k, v in f.items() if v is not None} for f in schema["fields"]],
             "partitionKeys": schema.get("partitionKeys") or [], "primaryKeys": schema.get("primaryKeys") or [],
-            "options": {k: v for k, v in (schema.get("options") or {}).items() if k not in ("path", "branch")},
+            "options": {k: v for k, v in (schema.get("options") or {}).items() if k not in ADDED},
             "comment": schema.get("comment") or None}
 
 
@@ -591,7 +610,7 @@ class Run:
         return None
 
     def step(self):
-        op, a = self.ops.draw()
+        op, a = self.ops.draw(self.model)
         able = [c for c in self.clients if op not in getattr(c, "cannot", ())]
         if any(x.get("move") for x in a.get("changes", ())):
             able = [c for c in able if c.name != "pypaimon"]
@@ -607,7 +626,7 @@ class Run:
 
     def kill_in_a_step(self):
         """The server dies at some moment of it."""
-        op, a = self.ops.draw()
+        op, a = self.ops.draw(self.model)
         self.log.append("killed in: raw %s %s" % (op, json.dumps(a, ensure_ascii=False)))
         before, killer = self.model.copy(), threading.Timer(self.r.random() * 0.006, self.server.kill)
         refused = self.apply(op, a)

@@ -530,7 +530,7 @@ def test_databases():
 
 
 def test_tables():
-    run(Tables, 100, 90, "/v1/{prefix}/databases/{database}/tables")
+    run(Tables, 60, 60, "/v1/{prefix}/databases/{database}/tables")
 
 
 def test_views():
