@@ -149,8 +149,8 @@ static int set_option(struct schema_edit *e, const struct json *ch)
     TRY(json_want_str(e->cx, ch, "change", "value", &value));
     if (kv_find(&e->old->options, key, &at))
         old_value = e->old->options.items[at].value;
-    if (unchanged(e->old, key, old_value, value))
-        return 0;
+    if (unchanged(e->old, key, old_value, value)) /* a change before this one may have set another */
+        return old_value.p ? options_set(&e->options, key, old_value) : 0;
     if (is_frozen(key))
         return not_yet(e->cx, key);
     if (e->has_snapshots)

@@ -98,6 +98,20 @@ static void options_are_set_and_removed(void **state)
     assert_non_null(s.comment.p);
 }
 
+/* The last one counts, also when it says what was so before all of them. */
+static void changes_are_applied_in_their_order(void **state)
+{
+    (void)state;
+    GOOD("{\"a\":\"1\"}", false,
+         "[{\"action\":\"setOption\",\"key\":\"a\",\"value\":\"2\"},"
+         "{\"action\":\"setOption\",\"key\":\"a\",\"value\":\"1\"}]",
+         "a", "1");
+    GOOD("{\"a\":\"1\"}", false,
+         "[{\"action\":\"removeOption\",\"key\":\"a\"},"
+         "{\"action\":\"setOption\",\"key\":\"a\",\"value\":\"1\"}]",
+         "a", "1");
+}
+
 static void options_that_shape_files_are_fixed_with_snapshots(void **state)
 {
     (void)state;
@@ -600,6 +614,7 @@ int main(void)
 #define T(fn) cmocka_unit_test_setup_teardown(fn, fx_setup, fx_teardown)
     const struct CMUnitTest tests[] = {
         P(options_are_set_and_removed),
+        P(changes_are_applied_in_their_order),
         P(options_that_shape_files_are_fixed_with_snapshots),
         P(type_and_path_are_never_changed),
         P(keys_given_as_options),
