@@ -148,11 +148,19 @@ int branch_drop_finish(struct ctx *cx, struct branch *br)
     return branch_unmade(cx, br, "branch.dropped");
 }
 
+/* Who asked for the branch by its name is told of the branch, not of the object "t$branch_b". */
+static int enter(struct ctx *cx, struct branch *br)
+{
+    int rc = branch_enter(cx, br);
+    return rc == E_NOTFOUND && !atomic_load(&br->table->dead) ? branch_missing(cx, str_of(br->name))
+                                                              : rc;
+}
+
 int branch_drop(struct ctx *cx, struct branch *br)
 {
     str name, args;
     TRY(ctx_check_deadline(cx));
-    TRY(branch_enter(cx, br));
+    TRY(enter(cx, br));
     TRY(stage_args(cx, &name, &args));
     TRY(intent_write(cx, br, "branch-drop", args, /* bump_epoch= */ true, "branch.drop"));
     IGNORE(INJECT(BRANCH_INTENT));
@@ -233,7 +241,7 @@ int branch_rename(struct ctx *cx, struct branch *br, str to)
     str args;
     TRY(ctx_check_deadline(cx));
     TRY(branch_name_check(cx, to));
-    TRY(branch_enter(cx, br));
+    TRY(enter(cx, br));
     TRY(branch_may_change(cx, br));
     int rc = STORE(br->table->cat->o.store, branch_get, cx, str_of(br->table->id), to, &row);
     if (rc == 0)

@@ -73,7 +73,7 @@ int intent_write(struct ctx *cx, struct branch *br, const char *kind, str args, 
 int intent_carry_out(struct ctx *cx, struct branch *br)
 {
     int rc = intent_finish(cx, br);
-    if (rc >= 0)
+    if (rc >= 0 || (rc == E_EXISTS && br->intent_id == 0)) /* given up: nothing was done */
         return rc;
     ctx_prefix(cx, "the %s is begun and will be finished at the next request",
                br->intent_kind ? br->intent_kind : "change");
