@@ -24,15 +24,22 @@
 
 /* --- names ------------------------------------------------------------------------------------ */
 
+static bool all_digits(str s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (s.p[i] < '0' || s.p[i] > '9')
+            return false;
+    return true;
+}
+
 /* Paimon's rules (BranchManager.validateBranch), and what can be part of a path and an object. */
 int branch_name_check(struct ctx *cx, str name)
 {
-    int64_t number;
     if (layout_is_main(name) || str_trim(name).len == 0)
         return ctx_fail(cx, E_INVAL, RES_BRANCH, name,
                         "the name of a branch is neither blank nor 'main', which is the table "
                         "itself; choose another name");
-    if (str_to_i64(name, &number))
+    if (all_digits(name))
         return ctx_fail(cx, E_INVAL, RES_BRANCH, name,
                         "the name of a branch cannot be a number; '%.*s' is one, choose another "
                         "name",

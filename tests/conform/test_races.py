@@ -85,7 +85,7 @@ def at_once(work, n=THREADS):
     for t in threads:
         t.start()
     for t in threads:
-        t.join(240)
+        t.join(60)
         assert not t.is_alive(), "a thread hangs"
     if problems:
         raise problems[0]
