@@ -43,9 +43,12 @@ static int branch_unmanaged(struct ctx *cx, struct branch *br)
 int branch_error(struct ctx *cx, struct branch *br, str db, str object, int rc)
 {
     struct table *t = br->table;
-    bool by_id = /* it is dead a moment after the store says so */
+    /* It is dead, or gone, a moment after the store says so. */
+    bool missing =
         rc == E_NOTFOUND && cx->err.res == RES_TABLE && strcmp(cx->err.res_name, t->id) == 0;
-    if (!by_id && !atomic_load(&t->dead) && !atomic_load(&br->gone))
+    missing |=
+        rc == E_NOTFOUND && cx->err.res == RES_BRANCH && strcmp(cx->err.res_name, br->name) == 0;
+    if (!missing && !atomic_load(&t->dead) && !atomic_load(&br->gone))
         return rc;
     ctx_reset_err(cx);
     return ctx_fail(cx, E_NOTFOUND, RES_TABLE, object, "table %.*s.%.*s does not exist", STR(db),
@@ -129,7 +132,10 @@ static int branch_take_in(struct ctx *cx, struct branch *br)
     ctx_reset_err(cx);
     if (!dir.p || layout_is_main(str_of(br->name)) || io_stat(t->io, cx, dir, &st) < 0) {
         ctx_reset_err(cx);
-        return branch_gone(cx, br);
+        int rc = branch_gone(cx, br);
+        if (!layout_is_main(str_of(br->name)))
+            table_branch_gone(br); /* its name is free */
+        return rc;
     }
     struct intent_row row = {.table_id = str_of(t->id),
                              .branch = str_of(br->name),

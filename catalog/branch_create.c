@@ -217,9 +217,7 @@ int branch_create(struct ctx *cx, struct branch *main, str name, str tag)
     ctx_reset_err(cx);
     TRY(source_find(cx, main, tag, &src));
     TRY(warehouse_space(cx, t->wh));
-    TRY(table_branch_make(cx, t, name, &br));
-    bool other = atomic_exchange(&br->making, true);
-    ASSERT(!other); /* main's strand is the only one that sets it */
+    TRY(table_branch_claim(cx, t, name, &br)); /* else one gets this name, or is just going */
     rc = create(cx, br, &src);
     branch_forget(br);
     atomic_store(&br->making, false);

@@ -5,8 +5,11 @@
  * before the first file to after the last (branch_create.c makes them):
  *
  *   drop    (1) store: intent, epoch + 1 (2) the rename away, the folder deleted (3) store: row gone
- *   rename  (1) store: intent (2) the rename (3) store: the new name; one whose target is there by
- *           then is given up
+ *   rename  (0) nobody else may take the new name here (1) store: intent (2) the rename (3) store:
+ *           the new name; one whose target is there by then is given up
+ *
+ * Without (0) three renames in a ring could each move its directory and wait for the next one's row, and
+ * who asked for the new name between (2) and (3) would find a directory without a row and take it in.
  *
  * Thread rule: drop and rename on the branch's own strand. */
 #include "catalog/catalog_int.h"
@@ -176,7 +179,8 @@ int branch_drop(struct ctx *cx, struct branch *br)
 
 /* --- rename ----------------------------------------------------------------------------------- */
 
-/* A branch that is being made under the target name finds our directory and gives up. */
+/* A branch that is being made under the target name finds our directory and gives up. One that stays
+ * was taken in from our directory, after a crash and before we came back: the old name goes. */
 static int record_name(struct ctx *cx, struct branch *br, str to)
 {
     struct table *t = br->table;
@@ -192,6 +196,8 @@ static int record_name(struct ctx *cx, struct branch *br, str to)
         usleep(RENAME_WAIT_US);
         rc = STORE(t->cat->o.store, branch_rename, cx, &in, to);
     }
+    if (rc == E_EXISTS)
+        return branch_unmade(cx, br, "branch.renamed");
     return rc;
 }
 
@@ -242,14 +248,10 @@ static int rename_args(struct ctx *cx, str to, str *ret)
     return ret->p ? 0 : ctx_nomem(cx);
 }
 
-int branch_rename(struct ctx *cx, struct branch *br, str to)
+static int rename_claimed(struct ctx *cx, struct branch *br, str to)
 {
     struct branch_row row;
     str args;
-    TRY(ctx_check_deadline(cx));
-    TRY(branch_name_check(cx, to));
-    TRY(enter(cx, br));
-    TRY(branch_may_change(cx, br));
     int rc = STORE(br->table->cat->o.store, branch_get, cx, str_of(br->table->id), to, &row);
     if (rc == 0)
         return branch_exists(cx, to);
@@ -258,4 +260,20 @@ int branch_rename(struct ctx *cx, struct branch *br, str to)
     TRY(intent_write(cx, br, "branch-rename", args, /* bump_epoch= */ false, "branch.rename"));
     IGNORE(INJECT(BRANCH_INTENT));
     return intent_carry_out(cx, br);
+}
+
+int branch_rename(struct ctx *cx, struct branch *br, str to)
+{
+    struct branch *target;
+    TRY(ctx_check_deadline(cx));
+    TRY(branch_name_check(cx, to));
+    TRY(enter(cx, br));
+    TRY(branch_may_change(cx, br));
+    TRY(table_branch_claim(cx, br->table, to, &target));
+    int rc = rename_claimed(cx, br, to);
+    if (rc < 0 && rc != E_EXISTS) /* who asks for it next looks what there is */
+        table_branch_gone(target);
+    atomic_store(&target->making, false);
+    branch_unref(target);
+    return rc;
 }

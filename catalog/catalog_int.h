@@ -110,7 +110,7 @@ struct branch {
     char *name;          /* immutable */
     struct strand strand;
     atomic_bool gone;          /* dropped or renamed: never found again, freed with the last ref */
-    atomic_bool making;        /* a turn of main's strand makes it: it is not there yet */
+    atomic_bool making;        /* it is made, or a branch gets its name: it is not there yet */
     atomic_bool schema_behind; /* there may be a schema file that the store does not know */
 
     pthread_mutex_t mu;
@@ -125,8 +125,8 @@ struct branch {
     struct file_id file; /* of the head's file, as it was seen last */
     bool forked;    /* snapshot files say something else than we do; no change until that ends */
     char *fork_why; /* NULL on no memory */
-    struct commit_pending *pending; /* created, not recorded */
-    struct outcome_ring recent;     /* what was recorded since it was loaded */
+    struct commit_pending *pending;    /* created, not recorded */
+    struct outcome_ring recent;        /* what was recorded since it was loaded */
     struct partitioning *partitioning; /* see partition.c; NULL: not read yet */
     struct map users; /* commit users answered in this epoch, by hash; keys are owned */
 };
@@ -171,6 +171,10 @@ void table_names(struct table *t, str *ret_db,
 int table_branch(struct ctx *cx, struct table *t, str branch, struct branch **ret) WARN_UNUSED;
 /* The same, without asking whether there is one: for whoever is about to make it. */
 int table_branch_make(struct ctx *cx, struct table *t, str branch, struct branch **ret) WARN_UNUSED;
+/* Takes a name that nobody holds here: a handle that is `making`. E_EXISTS. The caller ends it: the
+ * branch is there (making is cleared), or it is gone. */
+int table_branch_claim(struct ctx *cx, struct table *t, str branch,
+                       struct branch **ret) WARN_UNUSED;
 void table_branch_gone(struct branch *br); /* from now on another one has its name */
 
 void branch_forget_users(struct branch *br);
