@@ -129,7 +129,10 @@ static int branch_take_in(struct ctx *cx, struct branch *br)
     ctx_reset_err(cx);
     if (!dir.p || layout_is_main(str_of(br->name)) || io_stat(t->io, cx, dir, &st) < 0) {
         ctx_reset_err(cx);
-        return branch_gone(cx, br);
+        int rc = branch_gone(cx, br);
+        if (!layout_is_main(str_of(br->name)))
+            table_branch_gone(br); /* its name is free */
+        return rc;
     }
     struct intent_row row = {.table_id = str_of(t->id),
                              .branch = str_of(br->name),

@@ -19,15 +19,22 @@
 
 /* --- names ------------------------------------------------------------------------------------ */
 
+static bool all_digits(str s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (s.p[i] < '0' || s.p[i] > '9')
+            return false;
+    return true;
+}
+
 /* Paimon's rules (BranchManager.validateBranch), and what can be part of a path and an object. */
 int branch_name_check(struct ctx *cx, str name)
 {
-    int64_t number;
     if (layout_is_main(name) || str_trim(name).len == 0)
         return ctx_fail(cx, E_INVAL, RES_BRANCH, name,
                         "the name of a branch is neither blank nor 'main', which is the table "
                         "itself; choose another name");
-    if (str_to_i64(name, &number))
+    if (all_digits(name))
         return ctx_fail(cx, E_INVAL, RES_BRANCH, name,
                         "the name of a branch cannot be a number; '%.*s' is one, choose another "
                         "name",
@@ -156,6 +163,14 @@ int branch_drop_finish(struct ctx *cx, struct branch *br)
     return branch_unmade(cx, br, "branch.dropped");
 }
 
+/* Who asked for the branch by its name is told of the branch, not of the object "t$branch_b". */
+static int enter(struct ctx *cx, struct branch *br)
+{
+    int rc = branch_enter(cx, br);
+    return rc == E_NOTFOUND && !atomic_load(&br->table->dead) ? branch_missing(cx, str_of(br->name))
+                                                              : rc;
+}
+
 int branch_drop(struct ctx *cx, struct branch *br)
 {
     str name, args;
@@ -228,7 +243,7 @@ static int rename_args(struct ctx *cx, str to, str *ret)
     return ret->p ? 0 : ctx_nomem(cx);
 }
 
-int branch_rename(struct ctx *cx, struct branch *br, str to)
+static int rename_claimed(struct ctx *cx, struct branch *br, str to)
 {
     str args;
     TRY(ctx_check_deadline(cx));
@@ -239,4 +254,20 @@ int branch_rename(struct ctx *cx, struct branch *br, str to)
     TRY(intent_write(cx, br, "branch-rename", args, /* bump_epoch= */ false, to, "branch.rename"));
     IGNORE(INJECT(BRANCH_INTENT));
     return intent_carry_out(cx, br);
+}
+
+int branch_rename(struct ctx *cx, struct branch *br, str to)
+{
+    struct branch *target;
+    TRY(ctx_check_deadline(cx));
+    TRY(branch_name_check(cx, to));
+    TRY(enter(cx, br));
+    TRY(branch_may_change(cx, br));
+    TRY(table_branch_claim(cx, br->table, to, &target));
+    int rc = rename_claimed(cx, br, to);
+    if (rc < 0 && rc != E_EXISTS) /* who asks for it next looks what there is */
+        table_branch_gone(target);
+    atomic_store(&target->making, false);
+    branch_unref(target);
+    return rc;
 }
