@@ -43,9 +43,12 @@ static int branch_unmanaged(struct ctx *cx, struct branch *br)
 int branch_error(struct ctx *cx, struct branch *br, str db, str object, int rc)
 {
     struct table *t = br->table;
-    bool by_id = /* it is dead a moment after the store says so */
+    /* It is dead, or gone, a moment after the store says so. */
+    bool missing =
         rc == E_NOTFOUND && cx->err.res == RES_TABLE && strcmp(cx->err.res_name, t->id) == 0;
-    if (!by_id && !atomic_load(&t->dead) && !atomic_load(&br->gone))
+    missing |=
+        rc == E_NOTFOUND && cx->err.res == RES_BRANCH && strcmp(cx->err.res_name, br->name) == 0;
+    if (!missing && !atomic_load(&t->dead) && !atomic_load(&br->gone))
         return rc;
     ctx_reset_err(cx);
     return ctx_fail(cx, E_NOTFOUND, RES_TABLE, object, "table %.*s.%.*s does not exist", STR(db),

@@ -163,14 +163,6 @@ int branch_drop_finish(struct ctx *cx, struct branch *br)
     return branch_unmade(cx, br, "branch.dropped");
 }
 
-/* Who asked for the branch by its name is told of the branch, not of the object "t$branch_b". */
-static int enter(struct ctx *cx, struct branch *br)
-{
-    int rc = branch_enter(cx, br);
-    return rc == E_NOTFOUND && !atomic_load(&br->table->dead) ? branch_missing(cx, str_of(br->name))
-                                                              : rc;
-}
-
 int branch_drop(struct ctx *cx, struct branch *br)
 {
     str name, args;
@@ -243,7 +235,7 @@ static int rename_args(struct ctx *cx, str to, str *ret)
     return ret->p ? 0 : ctx_nomem(cx);
 }
 
-static int rename_claimed(struct ctx *cx, struct branch *br, str to)
+int branch_rename(struct ctx *cx, struct branch *br, str to)
 {
     str args;
     TRY(ctx_check_deadline(cx));
@@ -254,20 +246,4 @@ static int rename_claimed(struct ctx *cx, struct branch *br, str to)
     TRY(intent_write(cx, br, "branch-rename", args, /* bump_epoch= */ false, to, "branch.rename"));
     IGNORE(INJECT(BRANCH_INTENT));
     return intent_carry_out(cx, br);
-}
-
-int branch_rename(struct ctx *cx, struct branch *br, str to)
-{
-    struct branch *target;
-    TRY(ctx_check_deadline(cx));
-    TRY(branch_name_check(cx, to));
-    TRY(enter(cx, br));
-    TRY(branch_may_change(cx, br));
-    TRY(table_branch_claim(cx, br->table, to, &target));
-    int rc = rename_claimed(cx, br, to);
-    if (rc < 0 && rc != E_EXISTS) /* who asks for it next looks what there is */
-        table_branch_gone(target);
-    atomic_store(&target->making, false);
-    branch_unref(target);
-    return rc;
 }

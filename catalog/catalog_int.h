@@ -170,10 +170,6 @@ void table_names(struct table *t, str *ret_db,
 int table_branch(struct ctx *cx, struct table *t, str branch, struct branch **ret) WARN_UNUSED;
 /* The same, without asking whether there is one: for whoever is about to make it. */
 int table_branch_make(struct ctx *cx, struct table *t, str branch, struct branch **ret) WARN_UNUSED;
-/* Takes a name that nobody holds here: a handle that is `making`. E_EXISTS. The caller ends it: the
- * branch is there (making is cleared), or it is gone. */
-int table_branch_claim(struct ctx *cx, struct table *t, str branch,
-                       struct branch **ret) WARN_UNUSED;
 void table_branch_gone(struct branch *br); /* from now on another one has its name */
 
 void branch_forget_users(struct branch *br);

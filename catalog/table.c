@@ -475,14 +475,11 @@ static struct branch *branch_find(struct table *t, str name)
     return br;
 }
 
-/* The handle of this name, or a fresh one that is linked now. */
-static int branch_get_or_make(struct ctx *cx, struct table *t, str name, bool making,
-                              bool *ret_made, struct branch **ret)
+int table_branch_make(struct ctx *cx, struct table *t, str name, struct branch **ret)
 {
     struct branch *fresh = branch_new(t, name);
     if (!fresh)
         return ctx_nomem(cx);
-    atomic_store(&fresh->making, making);
     pthread_mutex_lock(&t->mu);
     struct branch *br = branch_named(t, name);
     if (!br) {
@@ -493,28 +490,8 @@ static int branch_get_or_make(struct ctx *cx, struct table *t, str name, bool ma
         atomic_fetch_add(&t->refs, 1);
     }
     pthread_mutex_unlock(&t->mu);
-    *ret_made = br == fresh;
     if (br != fresh)
         branch_free(fresh);
-    *ret = br;
-    return 0;
-}
-
-int table_branch_make(struct ctx *cx, struct table *t, str name, struct branch **ret)
-{
-    bool made;
-    return branch_get_or_make(cx, t, name, false, &made, ret);
-}
-
-int table_branch_claim(struct ctx *cx, struct table *t, str name, struct branch **ret)
-{
-    struct branch *br;
-    bool made;
-    TRY(branch_get_or_make(cx, t, name, true, &made, &br));
-    if (!made) {
-        branch_unref(br);
-        return branch_exists(cx, name);
-    }
     *ret = br;
     return 0;
 }

@@ -67,10 +67,9 @@ int h_branch_create(struct request *rq)
     return create_open(rq);
 }
 
-/* The branch that {branch} names, and the table's main. */
+/* The branch that {branch} names, once main is open. */
 static int open_named(struct request *rq, struct job *j)
 {
-    TRY(h_open_main(rq, &j->main));
     TRY(cat_branch_of(&rq->cx, j->main, rq->params[3], &j->br));
     return branch_defer_unref(&rq->cx, j->br);
 }
@@ -85,6 +84,7 @@ int h_branch_drop(struct request *rq)
 {
     struct job *j;
     TRY(job_new(rq, &j));
+    TRY(h_open_main(rq, &j->main));
     TRY(open_named(rq, j));
     return h_to_strand(rq, j->br, drop_turn);
 }
@@ -100,9 +100,10 @@ int h_branch_rename(struct request *rq)
     const struct json *body;
     struct job *j;
     TRY(job_new(rq, &j));
-    TRY(open_named(rq, j));
+    TRY(h_open_main(rq, &j->main));
     TRY(rq_json(rq, &body));
     TRY(api_branch_rename_decode(&rq->cx, body, &j->to));
+    TRY(open_named(rq, j));
     return h_to_strand(rq, j->br, rename_turn);
 }
 
@@ -131,8 +132,9 @@ int h_branch_forward(struct request *rq)
     const struct json *body; /* an object without members that matter */
     struct job *j;
     TRY(job_new(rq, &j));
-    TRY(open_named(rq, j));
+    TRY(h_open_main(rq, &j->main));
     TRY(rq_json(rq, &body));
+    TRY(open_named(rq, j));
     return h_to_strand(rq, j->br, forward_settle);
 }
 

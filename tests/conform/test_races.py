@@ -85,7 +85,7 @@ def at_once(work, n=THREADS):
     for t in threads:
         t.start()
     for t in threads:
-        t.join(240)
+        t.join(60)
         assert not t.is_alive(), "a thread hangs"
     if problems:
         raise problems[0]
@@ -185,10 +185,13 @@ class Functions(Kind):
 
 
 class OfTable(Kind):
+    snapshots = 3
+
     def __init__(self):
         super().__init__()
         self.table = raw.create_table(client(), self.db, schema=PARTITIONED)
-        self.table.append(3)
+        for _ in range(self.snapshots):
+            assert commit_partition(self.table, "first", 0)
         self.needs = "/v1/{prefix}/databases/{database}/tables/{table}/" + self.what
 
     def url(self, name):
@@ -225,7 +228,7 @@ class Branches(OfTable):
 
 
 class Partitions(OfTable):
-    what, kind = "partitions", "PARTITION"
+    what, kind, snapshots = "partitions", "PARTITION", 0
 
     def create(self, c, name):
         return patient(c, "POST", self.table.url + "/partitions",
@@ -725,7 +728,7 @@ def commit_partition(t, name, user):
     s = t.snapshot(head, user="u%d" % user)
     stats = [{"spec": {"p": name}, "recordCount": 1, "fileSizeInBytes": 10, "fileCount": 1,
               "lastFileCreationTime": s["timeMillis"], "totalBuckets": 1}]
-    return raw.success(patient(t.client, "POST", t.url + "/commit", t.body(s, head["uuid"], statistics=stats)))
+    return raw.success(patient(t.client, "POST", t.url + "/commit", t.body(s, head and head["uuid"], statistics=stats)))
 
 
 SLOW_POINTS = ("commit.prepared", "commit.decided", "put.written", "put.linked", "commit.created",
