@@ -84,6 +84,17 @@ static int bounds(struct ctx *cx, const struct commit *cm)
     return 0;
 }
 
+/* Else the table was dropped and made anew under this name. */
+static bool same_table(const struct commit *cm)
+{
+    return !cm->in.table_id.p || str_eqz(cm->in.table_id, cm->br->table->id);
+}
+
+static int identity(struct ctx *cx, const struct commit *cm)
+{
+    return same_table(cm) ? 0 : branch_gone(cx, cm->br);
+}
+
 int commit_new(struct ctx *cx, struct branch *br, const struct commit_in *in, struct commit **ret)
 {
     struct commit *cm = ARENA_NEW(&cx->arena, struct commit);
@@ -91,6 +102,7 @@ int commit_new(struct ctx *cx, struct branch *br, const struct commit_in *in, st
         return ctx_nomem(cx);
     cm->br = br;
     cm->in = *in;
+    TRY(identity(cx, cm)); /* first: whatever it posts, it is not for this table */
     TRY(snapshot_decode(cx, in->snapshot, "snapshot", &cm->snap));
     TRY(bounds(cx, cm));
     TRY(outcome_key(cx, &cm->snap, cm->key));
@@ -210,17 +222,6 @@ static bool base_right(const struct commit *cm, const struct head *h)
     if (cm->in.base_uuid.p)
         return h && h->uuid.len > 0 && str_eq(cm->in.base_uuid, h->uuid);
     return !h || h->uuid.len == 0 || s->uuid.len == 0;
-}
-
-/* Else the table was dropped and made anew under this name. */
-static bool same_table(const struct commit *cm)
-{
-    return !cm->in.table_id.p || str_eqz(cm->in.table_id, cm->br->table->id);
-}
-
-static int identity(struct ctx *cx, const struct commit *cm)
-{
-    return same_table(cm) ? 0 : branch_gone(cx, cm->br);
 }
 
 int commit_prepare(struct ctx *cx, struct commit *cm)
