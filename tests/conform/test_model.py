@@ -194,7 +194,9 @@ class Ops:
         return c
 
     def a_move(self, name):
-        return {"fieldName": name, "referenceFieldName": None, "type": self.r.choice(("FIRST", "LAST"))}
+        kind = self.r.choice(("FIRST", "LAST", "AFTER", "BEFORE"))
+        other = self.r.choice(["k", "p"]) if kind in ("AFTER", "BEFORE") else None
+        return {"fieldName": name, "referenceFieldName": other, "type": kind}
 
 
 # --- three clients ------------------------------------------------------------------------------------
@@ -514,7 +516,8 @@ class Java:
     def state(self, parts):
         got = json.loads(self.jvm("state", ",".join(sorted(parts)) or "none"))
         for db in got.values():
-            db["options"] = {k: v for k, v in db["options"].items() if k in ("o1", "o2", "o3")}
+            for thing in (db, *db.get("views", {}).values(), *db.get("functions", {}).values()):
+                thing["options"] = {k: v for k, v in thing["options"].items() if k in ("o1", "o2", "o3")}
             for t in db["tables"].values():
                 t["schemaId"] = t["schema"]["id"]
                 t["schema"] = canonical(t["schema"])
@@ -671,7 +674,7 @@ class Run:
 
 def test_random_changes_by_three_clients():
     r = props.rng("model")
-    Run(r).go(props.times(400))
+    Run(r).go(props.times(1000))
 
 
 if __name__ == "__main__":

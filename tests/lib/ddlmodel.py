@@ -14,8 +14,9 @@ class Refused(Exception):
         self.kind, self.name = kind, name
 
 
-WIDER = {("INT", "BIGINT"), ("INT", "DOUBLE"), ("FLOAT", "DOUBLE"), ("BIGINT", "DOUBLE"), ("INT", "STRING"),
-         ("DATE", "STRING")}
+def castable(old, new):
+    """Of INT, BIGINT, FLOAT, DOUBLE, STRING, DATE: a date is no number."""
+    return old == new or "DATE" not in (old, new) or "STRING" in (old, new)
 
 
 def bare(type_):
@@ -67,7 +68,7 @@ class Schema:
             field["description"] = c["comment"]
         self.fields.append(field)
         if c.get("move"):
-            self.updateColumnPosition(c)
+            self.move(field, c["move"])
 
     def renameColumn(self, c):
         old, new = c["fieldNames"][0], c["newName"]
@@ -94,7 +95,7 @@ class Schema:
             raise Refused(501)
         f = self.fields[self.at(name)]
         new = c["newDataType"]
-        if bare(f["type"]) != new and (bare(f["type"]), new) not in WIDER:
+        if not castable(bare(f["type"]), new):
             raise Refused(500)
         f["type"] = new + (" NOT NULL" if c["keepNullability"] and f["type"].endswith(" NOT NULL") else "")
 
@@ -113,7 +114,16 @@ class Schema:
 
     def updateColumnPosition(self, c):
         move = c["move"]
-        field = self.fields.pop(self.at(move["fieldName"]))
+        if not self.has(move["fieldName"]) or move["referenceFieldName"] and not self.has(move["referenceFieldName"]):
+            raise Refused(400)
+        field = self.fields[self.at(move["fieldName"])]
+        stays = {"FIRST": self.fields[0], "LAST": self.fields[-1]}.get(move["type"])
+        if field is stays or move["fieldName"] == move["referenceFieldName"]:
+            raise Refused(501)
+        self.move(field, move)
+
+    def move(self, field, move):
+        self.fields.remove(field)
         if move["type"] == "FIRST":
             self.fields.insert(0, field)
         elif move["type"] == "LAST":
@@ -264,10 +274,10 @@ class Model:
 
     def create_branch(self, db, name, branch, tag):
         t = self.thing("table", db, name)
-        if tag is not None and tag not in t.main.tags:
-            raise Refused(404, "TAG", tag)
         if branch in t.branches:
             raise Refused(409, "BRANCH", branch)
+        if tag is not None and tag not in t.main.tags:
+            raise Refused(404, "TAG", tag)
         t.branches[branch] = made = Line()
         made.schemas = copy.deepcopy(t.main.schemas)
         if tag is not None:
