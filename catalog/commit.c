@@ -84,17 +84,6 @@ static int bounds(struct ctx *cx, const struct commit *cm)
     return 0;
 }
 
-/* Else the table was dropped and made anew under this name. */
-static bool same_table(const struct commit *cm)
-{
-    return !cm->in.table_id.p || str_eqz(cm->in.table_id, cm->br->table->id);
-}
-
-static int identity(struct ctx *cx, const struct commit *cm)
-{
-    return same_table(cm) ? 0 : branch_gone(cx, cm->br);
-}
-
 int commit_new(struct ctx *cx, struct branch *br, const struct commit_in *in, struct commit **ret)
 {
     struct commit *cm = ARENA_NEW(&cx->arena, struct commit);
@@ -102,7 +91,8 @@ int commit_new(struct ctx *cx, struct branch *br, const struct commit_in *in, st
         return ctx_nomem(cx);
     cm->br = br;
     cm->in = *in;
-    TRY(identity(cx, cm)); /* first: whatever it posts, it is not for this table */
+    if (in->table_id.p && !str_eqz(in->table_id, br->table->id))
+        return branch_gone(cx, br); /* it was dropped and made anew under this name */
     TRY(snapshot_decode(cx, in->snapshot, "snapshot", &cm->snap));
     TRY(bounds(cx, cm));
     TRY(outcome_key(cx, &cm->snap, cm->key));
@@ -226,7 +216,6 @@ static bool base_right(const struct commit *cm, const struct head *h)
 
 int commit_prepare(struct ctx *cx, struct commit *cm)
 {
-    TRY(identity(cx, cm));
     TRY(look_back(cx, cm));
     struct head *h = head_peek(cm->br);
     int rc = look_into_file(cx, cm, h);
@@ -258,7 +247,7 @@ bool commit_lost(struct ctx *cx, struct commit *cm)
     const struct head *h = br->settled ? br->head : NULL;
     bool lost = h && h->id == cm->snap.id && memcmp(h->key, cm->key, sizeof h->key) != 0;
     pthread_mutex_unlock(&br->mu);
-    if (!lost || !same_table(cm) || atomic_load(&br->table->dead))
+    if (!lost || atomic_load(&br->table->dead))
         return false;
     COUNT(br->table->cat, commits_false);
     done(cx, cm, false, "taken");
@@ -465,7 +454,6 @@ static int judge(struct ctx *cx, struct commit *cm, bool *ret_success)
     bool sent_back;
 
     TRY(branch_enter(cx, br));
-    TRY(identity(cx, cm));
     enum say known = replayed(cm);
     if (known == NEED_MORE)
         return NEED_MORE;

@@ -221,11 +221,14 @@ def test_each_missing_thing_is_404_of_its_kind():
                 continue
             body = body_of(pattern, MISSING if p == "database" else DB) if cap != "NO_BODY" else None
             answer = client().request(method, fill(pattern, **{p: MISSING}), body)
+            if handler == "h_table_alter" and p == "database":  # Java takes that type for success
+                good(answer, 404, "TABLE")
+                continue
             good(answer, 404, TYPES[p], MISSING)
             if p != "database" and "{database}" in shape(pattern):  # the outer one is told first
                 body = body_of(pattern, "none") if cap != "NO_BODY" else None
                 answer = client().request(method, fill(pattern, **{p: MISSING, "database": "none"}), body)
-                good(answer, 404, "DATABASE", "none")
+                good(answer, 404, *(("TABLE",) if handler == "h_table_alter" else ("DATABASE", "none")))
 
 
 def test_missing_things_named_in_bodies():

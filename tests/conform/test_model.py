@@ -489,10 +489,7 @@ class Java:
         self.jvm.open(server)
 
     def run(self, op, a, refused):
-        if op == "alter_table" and refused is not None and refused.kind == "DATABASE":
-            self.jvm(*self.words(op, a))  # it says nothing of a 404 that is neither TABLE nor COLUMN
-        else:
-            told(lambda: self.jvm(*self.words(op, a)), refused)
+        told(lambda: self.jvm(*self.words(op, a)), refused)
 
     def words(self, op, a):
         db, name = a["db"], a.get("name")

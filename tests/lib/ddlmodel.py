@@ -214,6 +214,8 @@ class Model:
         self.make("table", db, name, Table(schema))
 
     def alter_table(self, db, name, changes):
+        if db not in self.databases:  # a 404 of another type is success to Java
+            raise Refused(404, "TABLE", name)
         line = self.thing("table", db, name).main
         schema = copy.deepcopy(line.schemas[line.newest()])
         for c in changes:

@@ -1361,6 +1361,20 @@ static bool lost(const struct draft *d, str table_id)
     return res;
 }
 
+/* Of another table's commit nothing more is looked at. */
+static void not_for_this_table(const char *snapshot)
+{
+    struct branch *br;
+    struct ctx cx;
+    struct posted p = {0};
+    OK(&f, fx_branch(&f, "t", &br));
+    fx_begin(&cx);
+    struct commit_in in = {.table_id = S("another table")};
+    assert_int_equal(json_parse(&cx, str_of(snapshot), "test", &in.snapshot), 0);
+    FAILS(&f, E_NOTFOUND, RES_TABLE, "t", fx_end(&f, &cx, commit_new(&cx, br, &in, &p.cm)));
+    branch_unref(br);
+}
+
 static void plainly_lost(bool uuid)
 {
     struct draft first = {0}, mine, other, next;
@@ -1373,10 +1387,10 @@ static void plainly_lost(bool uuid)
     assert_true(lost(&other, STR_NONE));
     assert_true(lost(&other, fx_row(&f, "t").id));
     assert_int_equal(fx_counts(&f).commits_false, before + 2);
-    assert_false(lost(&mine, STR_NONE));            /* a repeat of the head itself */
-    assert_false(lost(&other, S("another table"))); /* 404 is said elsewhere */
-    assert_false(lost(&first, STR_NONE));           /* below the head: the past must be asked */
-    assert_false(fx_answer(&f, "t", &other));       /* and the long way says the same */
+    assert_false(lost(&mine, STR_NONE)); /* a repeat of the head itself */
+    not_for_this_table("{}");
+    assert_false(lost(&first, STR_NONE));     /* below the head: the past must be asked */
+    assert_false(fx_answer(&f, "t", &other)); /* and the long way says the same */
     next = fx_next(&f, &mine, "u", uuid);
     assert_false(lost(&next, STR_NONE));
 }
