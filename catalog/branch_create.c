@@ -31,6 +31,21 @@ struct source { /* what the new branch begins with */
     int64_t schema_id; /* the newest it gets */
 };
 
+/* Its file has the text that its writer gave it; of one that has expired the tag knows most. */
+static int tag_snapshot(struct ctx *cx, struct branch *main, struct snapshot *tag)
+{
+    struct snapshot file;
+    int rc = snapshot_load(cx, main, tag->id, &file);
+    if (rc == 0 && snapshot_same(&file, tag)) {
+        *tag = file;
+        return 0;
+    }
+    if (rc < 0 && rc != E_NOTFOUND && rc != E_CORRUPT)
+        return rc;
+    ctx_reset_err(cx);
+    return snapshot_trim(cx, tag);
+}
+
 static int source_find(struct ctx *cx, struct branch *main, str tag, struct source *ret)
 {
     struct schema_at at;
@@ -39,7 +54,7 @@ static int source_find(struct ctx *cx, struct branch *main, str tag, struct sour
     if (tag.p) {
         TRY(tag_load(cx, main, tag, &ret->snap));
         ret->tag_text = ret->snap.raw;
-        TRY(snapshot_trim(cx, &ret->snap));
+        TRY(tag_snapshot(cx, main, &ret->snap));
         ret->schema_id = ret->snap.schema_id;
         return 0;
     }
@@ -61,6 +76,11 @@ static int stage_schemas(struct ctx *cx, struct branch *main, str to, int64_t up
     struct ids ids;
     str from = layout_schema_dir(&cx->arena, str_of(t->dir), STR_LIT("main"));
     TRY(branch_ids(cx, main, from, layout_schema_id, -1, up_to, &ids));
+    if (ids.n == 0 || ids.at[0] != up_to)
+        return ctx_fail(cx, E_CORRUPT, RES_TABLE, STR_NONE,
+                        "schema file %lld of the table is gone; put it back before you make a "
+                        "branch",
+                        (long long)up_to);
     TRY(stage_room(cx, st, ids.n + SNAPSHOT_FILES));
     for (size_t i = ids.n; i-- > 0;) {
         str name;
@@ -130,6 +150,23 @@ static int made(struct ctx *cx, struct branch *br, const struct table_schema *ts
     return 0;
 }
 
+/* A crash, or whoever made the directory, may have left undone what makes it durable. */
+static int durable(struct ctx *cx, struct branch *br, int64_t schema_id)
+{
+    struct arena *a = &cx->arena;
+    str dir = str_of(br->table->dir), b = str_of(br->name);
+    str snapshots =
+        layout_snapshot_dir(a, dir, b); /* commits need it; Paimon makes it with the first */
+    str paths[] = {layout_schema(a, dir, b, schema_id), layout_schema_dir(a, dir, b),
+                   branch_root(cx, br), layout_branch_dir(a, dir)};
+    size_t n = sizeof paths / sizeof *paths;
+    for (size_t i = 0; i < n; i++)
+        if (!paths[i].p)
+            return ctx_nomem(cx);
+    TRY(snapshots.p ? io_mkdirs(br->table->io, cx, snapshots) : ctx_nomem(cx));
+    return io_sync(br->table->io, cx, paths, n);
+}
+
 int branch_create_finish(struct ctx *cx, struct branch *br)
 {
     struct table *t = br->table;
@@ -141,6 +178,7 @@ int branch_create_finish(struct ctx *cx, struct branch *br)
     int rc = schema_newest(cx, &at, &ts);
     TRY(rc);
     if (rc > 0) {
+        TRY(durable(cx, br, ts.id));
         TRY(head_import(cx, t->cat, t->io, at.dir, at.branch, &head));
         return made(cx, br, &ts, &head);
     }
