@@ -449,10 +449,23 @@ static int replace_b(struct ctx *cx)
     int rc = do_drop(cx, &f, "b");
     return rc < 0 ? rc : do_rename(cx, &f, "n", "b");
 }
+static int roll_b_back_and_on(struct ctx *cx)
+{
+    struct rollback_in in = {.snapshot_id = 4};
+    struct draft d = p.b[4];
+    int rc = turn_on(cx, &f, "t$branch_b", turn_rollback, &in);
+    if (rc == 0)
+        fx_on(&f, "t$branch_b", &d, 2, 1);
+    return rc;
+}
 static int rename_b_and_back(struct ctx *cx)
 {
     int rc = do_rename(cx, &f, "b", "x");
     return rc < 0 ? rc : do_rename(cx, &f, "x", "b");
+}
+static int forward_b(struct ctx *cx)
+{
+    return do_forward(cx, &f, "b");
 }
 static int roll_b_back(struct ctx *cx)
 {
@@ -512,6 +525,57 @@ static void a_create_is_seen_half_done(void **state)
     assert_int_equal(spy.rc, E_EXISTS);
     SAME(fx_names(&f), S("b c n "));
     head_is("t$branch_c", "c", &p.m[3]);
+}
+
+static int schemas_back(struct ctx *cx)
+{
+    return do_schema(cx, &f, "t", 1);
+}
+static int roll_back_main(struct ctx *cx)
+{
+    struct rollback_in in = {.snapshot_id = 2};
+    return turn_on(cx, &f, "t", turn_rollback, &in);
+}
+
+/* Main's past changes while it is copied: the new branch has it as it was or there is none. */
+static void main_moves_while_it_is_copied(void **state)
+{
+    static int (*const acts[])(struct ctx *) = {schemas_back, roll_back_main, forward_b};
+    static const struct {
+        enum fx_op op;
+        const char *path;
+    } at[] = {{IO_list, "t/schema"},
+              {IO_read, "t/schema/schema-0"},
+              {IO_read, "t/schema/schema-3"},
+              {IO_sync, "schema-0"},
+              {IO_read, "tag-v3"},
+              {IO_move, ".latch-"}};
+    int busy = 0;
+    for (size_t a = 0; a < 3; a++)
+        for (size_t i = 0; i < sizeof at / sizeof *at; i++)
+            for (int skip = 0; skip < 4; skip++) {
+                teardown(state);
+                setup(state);
+                watch(at[i].op, skip & 1, at[i].path, skip / 2, acts[a]);
+                int rc = fx_bcreate(&f, "n", at[i].op == IO_read && skip < 2 ? "v3" : NULL);
+                fx_well(&f);
+                if (spy.rc == 1000)
+                    continue;
+                assert_int_equal(spy.rc, 0);
+                if (rc != 0) {
+                    busy++;
+                    if (rc != E_BUSY && rc != E_NOTFOUND) /* the tag went */
+                        fail_msg("%s: %s", err_name(rc), f.err.msg);
+                    gone("t$branch_n");
+                    OK(&f, fx_bcreate(&f, "n", NULL));
+                    continue;
+                }
+                for (int k = 0; k <= schema_of("t$branch_n"); k++)
+                    assert_true(there("n", fx_text(&f, "schema/schema-%d", k).p));
+                IGNORE(fx_head_id(&f, "t$branch_n"));
+                assert_int_equal(fx_intents(&f), 0);
+            }
+    assert_true(busy > 5);
 }
 
 /* A directory that somebody else makes while ours is put together. */
@@ -670,7 +734,8 @@ static void what_forward_refuses(void **state)
 /* Whatever becomes of the branch while it is copied: main has all of it or nothing. */
 static void the_branch_moves_while_it_is_copied(void **state)
 {
-    static int (*const acts[])(struct ctx *) = {drop_b, replace_b, roll_b_back, rename_b_and_back};
+    static int (*const acts[])(struct ctx *) = {drop_b, replace_b, roll_b_back, roll_b_back_and_on,
+                                                rename_b_and_back};
     static const struct {
         enum fx_op op;
         bool after;
@@ -686,8 +751,11 @@ static void the_branch_moves_while_it_is_copied(void **state)
                 teardown(state);
                 setup(state);
                 OK(&f, fx_bcreate(&f, "n", "v3"));
-                struct draft d = p.m[3];
-                fx_on(&f, "t$branch_n", &d, 3, 1);
+                struct draft n[7] = {[3] = p.m[3]};
+                for (int k = 4; k <= 6; k++) {
+                    n[k] = n[k - 1];
+                    fx_on(&f, "t$branch_n", &n[k], 1, 1);
+                }
                 assert_int_equal(fx_head_id(&f, "t"), 5);
                 watch(at[i].op, at[i].after, at[i].path, skip, acts[a]);
                 int rc = fx_forward(&f, "b");
@@ -703,18 +771,21 @@ static void the_branch_moves_while_it_is_copied(void **state)
                     assert_int_equal(schema_of("t"), 3);
                     assert_true(there("main", "tag/tag-v5"));
                 } else {
-                    OK(&f, rc);
-                    bool back = acts[a] == roll_b_back && fx_head_id(&f, "t") == 4;
-                    if (back || (acts[a] == replace_b && fx_head_id(&f, "t") != 6))
-                        continue; /* it was seen as it is after that */
-                    struct seen s;
-                    OK(&f, fx_head(&f, "t", &s));
-                    bool old = str_eq(s.json, fx_snapshot(&f, &p.b[6]));
-                    assert_true(old || str_eq(s.json, fx_snapshot(&f, &d)));
-                    for (int k = 3; k < 6; k++) {
-                        str text = fx_read(&f, fx_snapshot_path(&f, "t", k));
-                        if (old)
-                            SAME(text, fx_snapshot(&f, &p.b[k]));
+                    OK(&f, rc); /* then each is the successor of the one before */
+                    int64_t last = fx_head_id(&f, "t");
+                    str before = fx_read(&f, fx_snapshot_path(&f, "t", 3));
+                    SAME(before, fx_snapshot(&f, &p.m[3]));
+                    str of_b = fx_read(&f, fx_snapshot_path(&f, "t", 4));
+                    bool old = str_eq(of_b, fx_snapshot(&f, &p.b[4]));
+                    for (int k = 4; k <= last && (!old || acts[a] != roll_b_back_and_on); k++)
+                        SAME(fx_read(&f, fx_snapshot_path(&f, "t", k)),
+                             fx_snapshot(&f, old ? &p.b[k] : &n[k]));
+                    if (acts[a] == roll_b_back_and_on) {
+                        bool five = str_eq(fx_read(&f, fx_snapshot_path(&f, "t", 5)),
+                                           fx_snapshot(&f, &p.b[5]));
+                        bool six = str_eq(fx_read(&f, fx_snapshot_path(&f, "t", 6)),
+                                          fx_snapshot(&f, &p.b[6]));
+                        assert_int_equal(five, six);
                     }
                 }
                 assert_int_equal(fx_intents(&f), 0);
@@ -1053,6 +1124,7 @@ int main(void)
         T(a_rename_is_seen_half_done),
         T(a_drop_is_seen_half_done),
         T(a_create_is_seen_half_done),
+        T(main_moves_while_it_is_copied),
         T(a_directory_that_comes_in_between),
         T(forwarded),
         T(the_totals_are_the_branchs),
