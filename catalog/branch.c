@@ -132,6 +132,7 @@ static int branch_take_in(struct ctx *cx, struct branch *br)
     ctx_reset_err(cx);
     if (!dir.p || layout_is_main(str_of(br->name)) || io_stat(t->io, cx, dir, &st) < 0) {
         ctx_reset_err(cx);
+        IGNORE(branch_set_intent(br, 0, STR_NONE, STR_NONE)); /* ended with what it was of */
         int rc = branch_gone(cx, br);
         if (!layout_is_main(str_of(br->name)))
             table_branch_gone(br); /* its name is free */
@@ -144,12 +145,15 @@ static int branch_take_in(struct ctx *cx, struct branch *br)
                              .warehouse_id = t->wh->id,
                              .created_ms = clock_wall_ms()};
     table_names(t, &db, &name);
-    audit_fill(cx, &au, "branch.adopt", t->wh, db, branch_object(cx, br));
+    audit_fill(cx, &au, "branch.adopt", t->wh, db, name);
+    au.detail = str_of(br->name);
     int rc = STORE(t->cat->o.store, branch_begin, cx, &row, &au, &id);
     if (rc == E_EXISTS) { /* a branch that is being renamed has this directory */
         ctx_reset_err(cx);
         return branch_gone(cx, br);
     }
+    if (rc == E_UNKNOWN) /* of the caller's own request nothing is unknown */
+        return cx->err.code = E_BUSY;
     return rc < 0 ? rc : branch_load(cx, br);
 }
 

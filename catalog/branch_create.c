@@ -10,8 +10,9 @@
  * A branch without a tag begins with the schemas of main and no snapshot; with one, with the tag, its
  * snapshot and the schemas up to its own.
  *
- * Thread rule: on the new branch's strand. What it copies of main are files that never change. A table
- * that is dropped meanwhile may leave an empty folder behind under a name that is never used again. */
+ * Thread rule: on the new branch's strand. What it copies of main are files that change only while an
+ * intent of main is open: when main's epoch moved meanwhile, nothing is made (E_BUSY). A table that is
+ * dropped meanwhile may leave an empty folder behind under a name that is never used again. */
 #include "catalog/catalog_int.h"
 
 #include "manifest/layout.h"
@@ -29,17 +30,70 @@ struct source { /* what the new branch begins with */
     bool has_snap;
     str tag, tag_text;
     int64_t schema_id; /* the newest it gets */
+    int64_t epoch;     /* of main */
 };
+
+static int main_busy(struct ctx *cx, struct branch *main)
+{
+    ctx_reset_err(cx);
+    return ctx_fail(cx, E_BUSY, RES_TABLE, branch_object(cx, main),
+                    "the past of the table is being changed, no branch was made; try again");
+}
+
+static int main_epoch(struct ctx *cx, struct branch *main, int64_t *ret)
+{
+    struct branch_row row;
+    TRY(STORE(main->table->cat->o.store, branch_get, cx, str_of(main->table->id),
+              str_of(main->name), &row));
+    if (row.open.id)
+        return main_busy(cx, main);
+    *ret = row.epoch;
+    return 0;
+}
+
+/* Is what was copied all of one state of main? */
+static int main_check(struct ctx *cx, struct branch *main, const struct source *src)
+{
+    int64_t epoch;
+    TRY(main_epoch(cx, main, &epoch));
+    return epoch == src->epoch ? 0 : main_busy(cx, main);
+}
+
+/* What was to be copied is not there: since main is being changed, or for good? */
+static int not_there(struct ctx *cx, struct branch *main, const struct source *src, int rc)
+{
+    struct err_rec first = cx->err;
+    if (main_check(cx, main, src) == E_BUSY)
+        return E_BUSY;
+    cx->err = first;
+    return rc;
+}
+
+/* Its file has the text that its writer gave it; of one that has expired the tag knows most. */
+static int tag_snapshot(struct ctx *cx, struct branch *main, struct snapshot *tag)
+{
+    struct snapshot file;
+    int rc = snapshot_load(cx, main, tag->id, &file);
+    if (rc == 0 && snapshot_same(&file, tag)) {
+        *tag = file;
+        return 0;
+    }
+    if (rc < 0 && rc != E_NOTFOUND && rc != E_CORRUPT)
+        return rc;
+    ctx_reset_err(cx);
+    return snapshot_trim(cx, tag);
+}
 
 static int source_find(struct ctx *cx, struct branch *main, str tag, struct source *ret)
 {
     struct schema_at at;
     struct table_schema ts;
     *ret = (struct source){.tag = tag, .has_snap = tag.p != NULL};
+    TRY(main_epoch(cx, main, &ret->epoch));
     if (tag.p) {
         TRY(tag_load(cx, main, tag, &ret->snap));
         ret->tag_text = ret->snap.raw;
-        TRY(snapshot_trim(cx, &ret->snap));
+        TRY(tag_snapshot(cx, main, &ret->snap));
         ret->schema_id = ret->snap.schema_id;
         return 0;
     }
@@ -61,6 +115,11 @@ static int stage_schemas(struct ctx *cx, struct branch *main, str to, int64_t up
     struct ids ids;
     str from = layout_schema_dir(&cx->arena, str_of(t->dir), STR_LIT("main"));
     TRY(branch_ids(cx, main, from, layout_schema_id, -1, up_to, &ids));
+    if (ids.n == 0 || ids.at[0] != up_to)
+        return ctx_fail(cx, E_CORRUPT, RES_TABLE, STR_NONE,
+                        "schema file %lld of the table is gone; put it back before you make a "
+                        "branch",
+                        (long long)up_to);
     TRY(stage_room(cx, st, ids.n + SNAPSHOT_FILES));
     for (size_t i = ids.n; i-- > 0;) {
         str name;
@@ -103,6 +162,7 @@ static int files_make(struct ctx *cx, struct branch *br, str stage, const struct
     TRY(stage_schemas(cx, main, schemas, src->schema_id, &st));
     TRY(stage_snapshot(cx, t->io, stage, src, &st));
     TRY(io_sync(t->io, cx, st.paths, st.n));
+    TRY(main_check(cx, main, src));
     IGNORE(INJECT(BRANCH_STAGED));
     TRY(io_move(t->io, cx, stage, root));
     IGNORE(INJECT(BRANCH_MOVED));
@@ -130,6 +190,23 @@ static int made(struct ctx *cx, struct branch *br, const struct table_schema *ts
     return 0;
 }
 
+/* A crash, or whoever made the directory, may have left undone what makes it durable. */
+static int durable(struct ctx *cx, struct branch *br, int64_t schema_id)
+{
+    struct arena *a = &cx->arena;
+    str dir = str_of(br->table->dir), b = str_of(br->name);
+    str snapshots =
+        layout_snapshot_dir(a, dir, b); /* commits need it; Paimon makes it with the first */
+    str paths[] = {layout_schema(a, dir, b, schema_id), layout_schema_dir(a, dir, b),
+                   branch_root(cx, br), layout_branch_dir(a, dir)};
+    size_t n = sizeof paths / sizeof *paths;
+    for (size_t i = 0; i < n; i++)
+        if (!paths[i].p)
+            return ctx_nomem(cx);
+    TRY(snapshots.p ? io_mkdirs(br->table->io, cx, snapshots) : ctx_nomem(cx));
+    return io_sync(br->table->io, cx, paths, n);
+}
+
 int branch_create_finish(struct ctx *cx, struct branch *br)
 {
     struct table *t = br->table;
@@ -141,6 +218,7 @@ int branch_create_finish(struct ctx *cx, struct branch *br)
     int rc = schema_newest(cx, &at, &ts);
     TRY(rc);
     if (rc > 0) {
+        TRY(durable(cx, br, ts.id));
         TRY(head_import(cx, t->cat, t->io, at.dir, at.branch, &head));
         return made(cx, br, &ts, &head);
     }
@@ -197,9 +275,9 @@ static int create(struct ctx *cx, struct branch *br, const struct source *src)
     cx->err = first;
     if (rc == E_EXISTS) /* a directory that somebody else made meanwhile */
         return branch_exists(cx, str_of(br->name));
-    if (rc == E_NOTFOUND) /* what was to be copied went meanwhile */
-        return cx->err.code = E_IO;
-    return rc;
+    if (rc == E_NOTFOUND || rc == E_CORRUPT)
+        rc = not_there(cx, br->table->branches, src, rc);
+    return rc == E_NOTFOUND ? (cx->err.code = E_IO) : rc;
 }
 
 /* Has it a row already? An open creation of it, which a crash left, is ended first. */
@@ -235,9 +313,12 @@ int branch_create(struct ctx *cx, struct branch *br, str tag)
         return CAT_NEED;
     if (there)
         return branch_exists(cx, str_of(br->name));
-    TRY(source_find(cx, t->branches, tag, &src));
+    int rc = source_find(cx, t->branches, tag, &src);
+    if (rc == E_CORRUPT)
+        return not_there(cx, t->branches, &src, rc);
+    TRY(rc);
     TRY(warehouse_space(cx, t->wh));
-    int rc = create(cx, br, &src);
+    rc = create(cx, br, &src);
     branch_forget(br);
     return rc;
 }

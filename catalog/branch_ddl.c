@@ -17,6 +17,8 @@
 #include "proto/base/path.h"
 #include "proto/json/json.h"
 
+#define NAME_MAX_BYTES (PATH_COMPONENT_MAX - (sizeof "branch-" - 1)) /* of a directory's name */
+
 /* --- names ------------------------------------------------------------------------------------ */
 
 static bool all_digits(str s)
@@ -42,6 +44,10 @@ int branch_name_check(struct ctx *cx, str name)
     if (str_find(name, '$') >= 0)
         return ctx_fail(cx, E_INVAL, RES_BRANCH, name,
                         "a branch name has no '$': it marks branches and system tables");
+    if (name.len > NAME_MAX_BYTES)
+        return ctx_fail(cx, E_INVAL, RES_BRANCH, STR_NONE,
+                        "the name of a branch has %zu bytes, it may have %zu; choose a shorter one",
+                        name.len, NAME_MAX_BYTES);
     return path_component(cx, name, "branch name");
 }
 
@@ -185,15 +191,16 @@ static int record_name(struct ctx *cx, struct branch *br, str to)
     table_names(t, &db, &name);
     audit_fill(cx, &in.audit, "branch.renamed", t->wh, db, name);
     TRY(ctx_text(cx, &in.audit.detail, "%s to %.*s", br->name, STR(to)));
-    return STORE(t->cat->o.store, branch_rename, cx, &in, to);
+    int rc = STORE(t->cat->o.store, branch_rename, cx, &in, to);
+    if (rc < 0) /* done or not: the store knows */
+        branch_forget(br);
+    return rc;
 }
 
 /* Somebody else made a directory of that name: as if it had not begun. */
 static int give_up(struct ctx *cx, struct branch *br, str to)
 {
-    ctx_reset_err(cx);
-    TRY(STORE(br->table->cat->o.store, intent_finish, cx, br->intent_id));
-    IGNORE(branch_set_intent(br, 0, STR_NONE, STR_NONE));
+    TRY(intent_give_up(cx, br));
     return branch_exists(cx, to);
 }
 
@@ -205,14 +212,17 @@ int branch_rename_finish(struct ctx *cx, struct branch *br)
     TRY(intent_args(cx, br, &args));
     TRY(json_want_str(cx, args, "", "to", &to));
     str from_dir = branch_root(cx, br), to_dir = layout_root(&cx->arena, str_of(t->dir), to);
-    if (!from_dir.p || !to_dir.p)
+    str folder = layout_branch_dir(&cx->arena, str_of(t->dir));
+    if (!from_dir.p || !to_dir.p || !folder.p)
         return ctx_nomem(cx);
     int rc = io_move(t->io, cx, from_dir, to_dir);
     if (rc == E_EXISTS)
         return give_up(cx, br, to);
-    if (rc < 0 && rc != E_NOTFOUND) /* not there: it was moved before */
+    if (rc < 0 && rc != E_NOTFOUND)
         return rc;
     ctx_reset_err(cx);
+    if (rc == E_NOTFOUND) /* moved before, perhaps by a try that did not come to make it durable */
+        TRY(io_sync(t->io, cx, &folder, 1));
     IGNORE(INJECT(BRANCH_MOVED));
     TRY(record_name(cx, br, to));
     log_info("catalog", "branch.renamed", LS("table", branch_object(cx, br)), LS("to", to),

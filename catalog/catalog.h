@@ -147,7 +147,8 @@ int cat_table_create(struct ctx *cx, struct catalog *c, const struct warehouse *
 int cat_table_register(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db,
                        str name, str path) WARN_UNUSED;
 /* `object` is "t" or "t$branch_b". (worker) E_NOTFOUND with DATABASE or TABLE. CAT_NEED: a branch that
- * must take a turn on its strand first (branch_head), since a crash left it half made. */
+ * must take a turn on its strand first (branch_head): a crash left it half made, or somebody else made
+ * its directory. */
 int cat_table_get(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db, str object,
                   struct table_info *ret) WARN_UNUSED;
 int cat_table_by_id(struct ctx *cx, struct catalog *c, const struct warehouse *w, str id,

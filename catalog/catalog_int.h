@@ -340,6 +340,8 @@ int intent_finish(struct ctx *cx,
  * bump_epoch: its history is rewritten. reserves: a name of a branch (STR_NONE: none). */
 int intent_write(struct ctx *cx, struct branch *br, const char *kind, str args, bool bump_epoch,
                  str reserves, const char *action) WARN_UNUSED;
+/* The open intent ends as if it had not begun; the error of before is forgotten. */
+int intent_give_up(struct ctx *cx, struct branch *br) WARN_UNUSED;
 /* After intent_write: runs the steps of the open intent; a failure is E_UNKNOWN, since the next turn
  * goes on with it. */
 int intent_carry_out(struct ctx *cx, struct branch *br) WARN_UNUSED;
@@ -356,10 +358,10 @@ int history_delete_changelogs(struct ctx *cx, struct branch *br, int64_t above) 
 int history_delete_tags(struct ctx *cx, struct branch *br, int64_t above) WARN_UNUSED;
 int history_hint(struct ctx *cx, struct branch *br, str path, int64_t id) WARN_UNUSED;
 int history_sync(struct ctx *cx, struct branch *br) WARN_UNUSED; /* what was deleted stays so */
-/* The end of an intent: head (NULL: it stays) and schema (NULL: it stays) from now on, outcomes above
- * forget_above forgotten. */
+/* The end of an intent: head (NULL: it stays; with these totals, NULL: those recorded for it) and schema
+ * (NULL: it stays) from now on, outcomes above forget_above forgotten. */
 int history_apply(struct ctx *cx, struct branch *br, const struct snapshot *head,
-                  int64_t forget_above, const struct schema_set *schema,
+                  const struct totals *tot, int64_t forget_above, const struct schema_set *schema,
                   const char *action) WARN_UNUSED;
 int purge_post(struct catalog *c, const struct intent_row *in) WARN_UNUSED; /* in the background */
 int intents_resume(struct ctx *cx, struct catalog *c) WARN_UNUSED;

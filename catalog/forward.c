@@ -4,8 +4,8 @@
  * come; main's schemas become the branch's. What main had before that snapshot stays. A branch without
  * a snapshot changes nothing.
  *
- *   (0) copies of all that will come, durable, in a folder of their own: the branch may be written to
- *       and dropped meanwhile
+ *   (0) copies of all that will come, durable, in a folder of their own. The branch may be written to,
+ *       rolled back, dropped and replaced meanwhile: then nothing is done (E_BUSY)
  *   (1) store: the intent, epoch + 1
  *   (2) files, each step can be repeated: main's own deleted, newest first; the copies written over,
  *       oldest first; LATEST
@@ -26,6 +26,15 @@
 
 struct range {
     int64_t first, last; /* snapshots of the branch */
+    struct totals totals;
+};
+
+/* What is copied: a branch of this epoch whose directory has this inode. */
+struct origin {
+    struct range r;
+    size_t n; /* snapshots in it */
+    int64_t epoch;
+    uint64_t ino;
 };
 
 static int copy_folder(struct ctx *cx, struct io *io, str from, str to, const struct io_entry *e,
@@ -50,7 +59,7 @@ static bool wanted(str name, const struct range *r)
 
 /* One of the three folders of the branch. */
 static int stage_folder(struct ctx *cx, struct branch *main, str from_root, str stage,
-                        const char *folder, const struct range *r)
+                        const char *folder, const struct range *r, size_t *ret_n)
 {
     struct io *io = main->table->io;
     struct io_entry *e = NULL;
@@ -65,18 +74,48 @@ static int stage_folder(struct ctx *cx, struct branch *main, str from_root, str 
     for (size_t i = 0; i < n; i++)
         if (wanted(e[i].name, r))
             e[k++] = e[i];
+    *ret_n = k;
     return copy_folder(cx, io, from, to, e, k);
 }
 
-static int stage_all(struct ctx *cx, struct branch *main, str from, str stage,
-                     const struct range *r)
+static int moved_on(struct ctx *cx, str from)
 {
-    static const char *const folders[] = {"schema", "snapshot", "tag"};
+    ctx_reset_err(cx);
+    return ctx_fail(cx, E_BUSY, RES_BRANCH, from,
+                    "branch '%.*s' was changed while it was copied, nothing was done; try again",
+                    STR(from));
+}
+
+/* Is what was copied all of one branch in one state? */
+static int origin_check(struct ctx *cx, struct branch *main, str from, const struct origin *o)
+{
+    struct table *t = main->table;
+    struct branch_row row;
+    struct io_stat st;
+    str root = layout_root(&cx->arena, str_of(t->dir), from);
+    int rc = STORE(t->cat->o.store, branch_get, cx, str_of(t->id), from, &row);
+    if (rc == 0)
+        rc = root.p ? io_stat(t->io, cx, root, &st) : ctx_nomem(cx);
+    if (rc < 0 && rc != E_NOTFOUND)
+        return rc;
+    if (rc == E_NOTFOUND || row.open.id || row.epoch != o->epoch || st.ino != o->ino)
+        return moved_on(cx, from);
+    return 0;
+}
+
+static int stage_all(struct ctx *cx, struct branch *main, str from, str stage,
+                     const struct origin *o)
+{
+    size_t schemas, snapshots, tags;
     str root = layout_root(&cx->arena, str_of(main->table->dir), from);
     if (!root.p)
         return ctx_nomem(cx);
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
-        TRY(stage_folder(cx, main, root, stage, folders[i], r));
+    TRY(stage_folder(cx, main, root, stage, "schema", &o->r, &schemas));
+    TRY(stage_folder(cx, main, root, stage, "snapshot", &o->r, &snapshots));
+    TRY(stage_folder(cx, main, root, stage, "tag", &o->r, &tags));
+    if (schemas == 0 || snapshots != o->n)
+        return moved_on(cx, from);
+    TRY(origin_check(cx, main, from, o));
     IGNORE(INJECT(FORWARD_STAGED));
     return 0;
 }
@@ -187,7 +226,7 @@ static int apply(struct ctx *cx, struct branch *main, const struct range *r,
                                 .by = cx->principal.len ? cx->principal : STR_LIT("latch")};
     TRY(schema_text(cx, &ts->schema, &schema.json));
     TRY(snapshot_load(cx, main, r->last, &head));
-    return history_apply(cx, main, &head, r->first - 1, &schema, "branch.forwarded");
+    return history_apply(cx, main, &head, &r->totals, r->first - 1, &schema, "branch.forwarded");
 }
 
 int forward_finish(struct ctx *cx, struct branch *main)
@@ -199,6 +238,9 @@ int forward_finish(struct ctx *cx, struct branch *main)
     TRY(intent_args(cx, main, &args));
     TRY(json_want_i64(cx, args, "", "first", &r.first));
     TRY(json_want_i64(cx, args, "", "last", &r.last));
+    TRY(json_opt_i64(cx, args, "", "bytes", -1, &r.totals.file_size_bytes));
+    TRY(json_opt_i64(cx, args, "", "files", -1, &r.totals.file_count));
+    TRY(json_opt_i64(cx, args, "", "lastFileMs", -1, &r.totals.last_file_creation_ms));
     TRY(stage_of_intent(cx, main, &stage));
     if (!stage.p)
         return ctx_fail(cx, E_CORRUPT, RES_NONE, STR_NONE, "a forward names no folder");
@@ -211,41 +253,62 @@ int forward_finish(struct ctx *cx, struct branch *main)
 
 /* --- (1) -------------------------------------------------------------------------------------- */
 
-static int branch_range(struct ctx *cx, struct branch *main, str from, struct range *ret)
+static int origin_find(struct ctx *cx, struct branch *main, str from, struct origin *ret)
 {
     struct table *t = main->table;
     struct branch_row row;
+    struct io_stat st = {0};
     struct ids ids;
+    str root = layout_root(&cx->arena, str_of(t->dir), from);
     str folder = layout_snapshot_dir(&cx->arena, str_of(t->dir), from);
     int rc = STORE(t->cat->o.store, branch_get, cx, str_of(t->id), from, &row);
-    if (rc == E_NOTFOUND || (rc == 0 && row.open.id))
+    if (rc == E_NOTFOUND)
         return branch_missing(cx, from);
     TRY(rc);
+    if (row.open.id) /* it was settled a moment ago */
+        return moved_on(cx, from);
+    rc = root.p ? io_stat(t->io, cx, root, &st) : ctx_nomem(cx);
+    if (rc < 0 && rc != E_NOTFOUND)
+        return rc;
     TRY(branch_ids(cx, main, folder, layout_snapshot_id, 0, row.head.id, &ids));
-    *ret = (struct range){ids.n ? ids.at[ids.n - 1] : 0, ids.n ? ids.at[0] : 0};
-    if (ids.n > 0 && ret->last != row.head.id)
+    int64_t last = ids.n ? ids.at[0] : 0;
+    if (rc == E_NOTFOUND || last != row.head.id)
         return ctx_fail(cx, E_BUSY, RES_BRANCH, from,
                         "branch '%.*s' is at snapshot %lld, whose file is not there; put it back",
                         STR(from), (long long)row.head.id);
+    *ret = (struct origin){.r = {ids.n ? ids.at[ids.n - 1] : 0, last, row.head.totals},
+                           .n = ids.n,
+                           .epoch = row.epoch,
+                           .ino = st.ino};
     return 0;
+}
+
+static int forward_args(struct ctx *cx, str stage, const struct range *r, str *ret)
+{
+    const struct totals *t = &r->totals;
+    return ctx_text(cx, ret,
+                    "{\"stage\":\"%.*s\",\"first\":%lld,\"last\":%lld,\"bytes\":%lld,"
+                    "\"files\":%lld,\"lastFileMs\":%lld}",
+                    STR(stage), (long long)r->first, (long long)r->last,
+                    (long long)t->file_size_bytes, (long long)t->file_count,
+                    (long long)t->last_file_creation_ms);
 }
 
 int branch_forward(struct ctx *cx, struct branch *main, str from)
 {
-    struct range r = {0};
+    struct origin o = {0};
     str name, stage, args;
     TRY(ctx_check_deadline(cx));
     TRY(branch_enter(cx, main));
     TRY(branch_may_change(cx, main));
-    TRY(branch_range(cx, main, from, &r));
-    if (r.last == 0)
+    TRY(origin_find(cx, main, from, &o));
+    if (o.r.last == 0)
         return 0;
     TRY(warehouse_space(cx, main->table->wh));
     TRY(stage_args(cx, &name, &args));
     TRY(stage_path(cx, main->table, name, &stage));
-    TRY(ctx_text(cx, &args, "{\"stage\":\"%.*s\",\"first\":%lld,\"last\":%lld}", STR(name),
-                 (long long)r.first, (long long)r.last));
-    int rc = stage_all(cx, main, from, stage, &r);
+    TRY(forward_args(cx, name, &o.r, &args));
+    int rc = stage_all(cx, main, from, stage, &o);
     if (rc == 0)
         rc = intent_write(cx, main, "forward", args, /* bump_epoch= */ true, STR_NONE,
                           "branch.forward");
@@ -254,7 +317,7 @@ int branch_forward(struct ctx *cx, struct branch *main, str from)
         if (rc != E_UNKNOWN)
             IGNORE(io_remove_tree(main->table->io, cx, stage));
         cx->err = first;
-        return rc == E_NOTFOUND ? (cx->err.code = E_BUSY) : rc; /* a file went while we copied */
+        return rc == E_NOTFOUND ? moved_on(cx, from) : rc; /* a file went while we copied */
     }
     IGNORE(INJECT(FORWARD_INTENT));
     return intent_carry_out(cx, main);

@@ -122,10 +122,11 @@ static int target_identity(struct ctx *cx, struct branch *br, int64_t id, struct
 }
 
 static int head_over(struct ctx *cx, struct branch *br, const struct snapshot *to,
-                     struct head **ret)
+                     const struct totals *known, struct head **ret)
 {
-    struct totals tot;
-    TRY(totals_of(cx, br, to->id, &tot));
+    struct totals tot = known ? *known : TOTALS_UNKNOWN;
+    if (!known)
+        TRY(totals_of(cx, br, to->id, &tot));
     TRY(target_identity(cx, br, to->id, &br->file));
     *ret = head_new(cx, to, &tot, clock_wall_ms());
     return *ret ? 0 : ctx_nomem(cx);
@@ -137,7 +138,8 @@ static void head_freep(struct head **h)
 }
 
 int history_apply(struct ctx *cx, struct branch *br, const struct snapshot *to,
-                  int64_t forget_above, const struct schema_set *schema, const char *action)
+                  const struct totals *tot, int64_t forget_above, const struct schema_set *schema,
+                  const char *action)
 {
     struct store_history_in in = {.intent_id = br->intent_id,
                                   .table_id = str_of(br->table->id),
@@ -148,7 +150,7 @@ int history_apply(struct ctx *cx, struct branch *br, const struct snapshot *to,
     CLEANUP(head_freep) struct head *h = NULL;
     str db, name;
     if (to) {
-        TRY(head_over(cx, br, to, &h));
+        TRY(head_over(cx, br, to, tot, &h));
         head_row_fill(h, &br->file, &row);
         in.head = &row;
     }

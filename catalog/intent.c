@@ -81,6 +81,14 @@ int intent_carry_out(struct ctx *cx, struct branch *br)
     return cx->err.code = E_UNKNOWN;
 }
 
+int intent_give_up(struct ctx *cx, struct branch *br)
+{
+    ctx_reset_err(cx);
+    TRY(STORE(br->table->cat->o.store, intent_finish, cx, br->intent_id));
+    IGNORE(branch_set_intent(br, 0, STR_NONE, STR_NONE));
+    return 0;
+}
+
 int intent_finish(struct ctx *cx, struct branch *br)
 {
     int (*finish)(struct ctx * cx, struct branch * br) = finisher(str_of(br->intent_kind));

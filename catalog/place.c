@@ -5,8 +5,10 @@
  * place, an open root and a path below it, and only places are ever opened. A path in no root is
  * refused without a look at the disk.
  *
- * Inside a warehouse an external table lies where a table would (<database>/<table>) or directly below
- * the root; deeper, it could come to lie inside a table that the server makes.
+ * Inside its own warehouse an external table lies where a table would (<database>/<table>) or directly
+ * below the root, but not where a database would; deeper, it could come to lie inside a table that the
+ * server makes. That holds also where an external root is around the warehouse or in it. Other
+ * warehouses, and what lies around a warehouse, are no places.
  *
  * Threads: the list of roots is fixed after places_open. */
 #include "catalog/catalog_int.h"
@@ -84,19 +86,38 @@ static size_t depth(str rel)
     return n;
 }
 
+/* Another warehouse's, or around any. */
+static bool of_warehouses(const struct warehouse *w, str path)
+{
+    for (size_t i = 0; i < w->cat->n_warehouses; i++) {
+        const struct warehouse *other = w->cat->warehouses[i];
+        if (path_within(path, str_of(other->root)) ||
+            (other != w && path_within(str_of(other->root), path)))
+            return true;
+    }
+    return false;
+}
+
 /* False: it lies in none of the roots. */
 static bool place_at(const struct warehouse *w, str path, struct place *ret)
 {
     const struct ext_root *r = root_of(w->cat, path);
-    if (r) {
+    if (path_within(str_of(w->root), path))
+        *ret = (struct place){
+            .io = w->io, .dir = below(str_of(w->root), path), .path = path, .in_warehouse = true};
+    else if (r)
         *ret = (struct place){.io = r->io, .dir = below(str_of(r->path), path), .path = path};
-        return true;
-    }
-    if (!path_within(str_of(w->root), path))
+    else
         return false;
-    *ret = (struct place){
-        .io = w->io, .dir = below(str_of(w->root), path), .path = path, .in_warehouse = true};
     return true;
+}
+
+/* Would the server itself put something else there: a database, its own trash? */
+static bool is_reserved(const struct warehouse *w, str dir)
+{
+    str suffix = w->cat->o.database_suffix;
+    bool database = str_find(dir, '/') < 0 && str_ends(dir, suffix);
+    return database || str_starts(dir, STR_LIT(".latch-"));
 }
 
 static int no_place(struct ctx *cx, str path)
@@ -128,12 +149,12 @@ int place_find(struct ctx *cx, const struct warehouse *w, str text, struct place
     str path;
     TRY(path_plain(cx, text));
     TRY(path_absolute(cx, text, &path));
-    if (!place_at(w, path, &p))
+    if (!place_at(w, path, &p) || (p.dir.len > 0 && of_warehouses(w, path)))
         return no_place(cx, path);
     if (p.dir.len > 0)
         TRY(io_path_check(cx, p.dir));
     size_t n = depth(p.dir);
-    if (n == 0 || (p.in_warehouse && n > DEPTH_IN_WAREHOUSE))
+    if (n == 0 || (p.in_warehouse && (n > DEPTH_IN_WAREHOUSE || is_reserved(w, p.dir))))
         return ctx_fail(cx, E_INVAL, RES_TABLE, STR_NONE,
                         "the path '%.*s' is no place for a table: give a directory below the root, "
                         "and in a warehouse one of the form <database>/<table>",

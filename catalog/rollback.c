@@ -108,7 +108,7 @@ int rollback_finish(struct ctx *cx, struct branch *br)
     TRY(json_opt_bool(cx, args, "", "restored", false, &to.restored));
     TRY(snapshot_decode(cx, snap, "snapshot", &to.snap));
     TRY(files(cx, br, &to));
-    TRY(history_apply(cx, br, &to.snap, to.snap.id, NULL, "rollback.done"));
+    TRY(history_apply(cx, br, &to.snap, NULL, to.snap.id, NULL, "rollback.done"));
     COUNT(br->table->cat, rollbacks);
     return 0;
 }

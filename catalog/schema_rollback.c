@@ -98,16 +98,18 @@ int schema_rollback_finish(struct ctx *cx, struct branch *br)
     TRY(json_want_i64(cx, args, "", "schemaId", &target));
     TRY(schema_of_branch(cx, br, &at));
     int rc = schema_read(cx, &at, target, &ts);
-    if (rc == 0)
-        return no_target(cx, target);
     TRY(rc);
+    if (rc == 0) { /* somebody took it away since; to wait for it would stop the table for good */
+        TRY(intent_give_up(cx, br));
+        return no_target(cx, target);
+    }
     struct schema_set schema = {.id = ts.id,
                                 .type = type_of(&ts.schema),
                                 .now_ms = clock_wall_ms(),
                                 .by = cx->principal.len ? cx->principal : STR_LIT("latch")};
     TRY(schema_text(cx, &ts.schema, &schema.json));
     TRY(files(cx, br, target));
-    return history_apply(cx, br, NULL, INT64_MAX, &schema, "schema.rolled-back");
+    return history_apply(cx, br, NULL, NULL, INT64_MAX, &schema, "schema.rolled-back");
 }
 
 /* --- (1) -------------------------------------------------------------------------------------- */

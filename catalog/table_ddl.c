@@ -263,10 +263,10 @@ static int schema_now(struct ctx *cx, struct branch *br, struct table_row *row)
 {
     struct schema_at at;
     bool behind = atomic_exchange(&br->schema_behind, false);
-    if (!behind && layout_is_main(str_of(br->name)))
+    if (!behind && !br->table->external && layout_is_main(str_of(br->name)))
         return 0;
     int rc = schema_of_branch(cx, br, &at);
-    if (rc == 0 && (behind || !layout_is_main(str_of(br->name))))
+    if (rc == 0)
         rc = schema_load(cx, &at);
     if (rc < 0) {
         atomic_store(&br->schema_behind, behind);
@@ -291,11 +291,15 @@ int cat_table_get(struct ctx *cx, struct catalog *c, const struct warehouse *w, 
     struct table_row row;
     TRY(cat_branch_open(cx, c, w, db, object, &br));
     int rc = row_read(cx, br, &row);
+    if (rc == E_NOTFOUND && cx->err.res == RES_BRANCH && !atomic_load(&br->gone)) {
+        ctx_reset_err(cx); /* perhaps one that was not taken in yet: its turn tells */
+        rc = CAT_NEED;
+    }
     if (rc < 0)
         rc = branch_error(cx, br, db, object, rc);
     branch_unref(br);
     TRY(rc);
-    if (row.schema_id < 0) /* a branch whose creation a crash interrupted */
+    if (rc == CAT_NEED || row.schema_id < 0) /* a branch whose creation a crash interrupted */
         return CAT_NEED;
     return info_fill(cx, w, &row, ret);
 }

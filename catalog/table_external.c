@@ -34,6 +34,18 @@ static bool same_columns(const struct schema *a, const struct schema *b)
     return true;
 }
 
+/* Before a file is written: what another table's directory would get cannot be taken back. */
+static int place_ask(struct ctx *cx, struct catalog *c, const struct warehouse *w, str name,
+                     const struct place *pl)
+{
+    struct table_row row = {.warehouse_id = w->id,
+                            .name = name,
+                            .external = pl->path,
+                            .dir = pl->in_warehouse ? pl->dir : STR_LIT("")};
+    int rc = STORE(c->o.store, table_place, cx, &row);
+    return rc == E_CONFLICT ? (cx->err.code = E_INVAL) : rc;
+}
+
 static int folders_make(struct ctx *cx, const struct place *pl)
 {
     str sub[] = {layout_schema_dir(&cx->arena, pl->dir, STR_NONE),
@@ -52,6 +64,8 @@ static int schema_there(struct ctx *cx, const struct warehouse *w, const struct 
     enum io_put_result put;
     int rc = schema_newest(cx, &at, ret);
     TRY(rc);
+    if (rc > 0 || wanted) /* commits need them; Paimon makes them with the first */
+        TRY(folders_make(cx, pl));
     if (rc == 0 && !wanted)
         return ctx_fail(cx, E_INVAL, RES_TABLE, STR_NONE,
                         "there is no Paimon table at '%.*s' (no schema file); create a table there "
@@ -59,7 +73,6 @@ static int schema_there(struct ctx *cx, const struct warehouse *w, const struct 
                         STR(pl->path));
     if (rc == 0) {
         *ret = schema_first(wanted, clock_wall_ms());
-        TRY(folders_make(cx, pl));
         TRY(schema_put(cx, &at, ret, &put));
         if (put == IO_PUT_CREATED)
             return 0;
@@ -114,6 +127,7 @@ int table_create_external(struct ctx *cx, struct catalog *c, const struct wareho
 {
     struct place pl;
     TRY(place_find(cx, w, s->path, &pl));
+    TRY(place_ask(cx, c, w, name, &pl));
     if (type_managed(type_of(s)))
         return take_in(cx, c, w, db, name, &pl, s);
     TRY(io_mkdirs(pl.io, cx, pl.dir));
@@ -129,5 +143,6 @@ int cat_table_register(struct ctx *cx, struct catalog *c, const struct warehouse
     TRY(STORE(c->o.store, db_get, cx, w->id, db, &dbr));
     TRY(table_name_free(cx, c, w, db, name));
     TRY(place_find(cx, w, path, &pl));
+    TRY(place_ask(cx, c, w, name, &pl));
     return take_in(cx, c, w, &dbr, name, &pl, NULL);
 }

@@ -262,6 +262,9 @@ struct store_ops {
      * has its path below the root as `dir`, which is then claimed for ever. */
     int (*table_create)(struct store *st, struct ctx *cx, const struct table_row *in,
                         int64_t intent_id, const struct head_row *head, const struct audit *au);
+    /* Would an external table find its place free now? Asked before files are written there. Of `in`
+     * warehouse_id, name, external and dir are read. E_CONFLICT */
+    int (*table_place)(struct store *st, struct ctx *cx, const struct table_row *in);
     int (*table_get)(struct store *st, struct ctx *cx, int64_t warehouse_id, str db, str name,
                      struct table_row *ret); /* E_NOTFOUND with res TABLE or DATABASE */
     int (*table_by_id)(struct store *st, struct ctx *cx, int64_t warehouse_id, str id,

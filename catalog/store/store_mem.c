@@ -215,6 +215,7 @@ static const struct store_ops mem_ops = {
     .db_drop = sm_db_drop,
     .table_claim = sm_table_claim,
     .table_create = sm_table_create,
+    .table_place = sm_table_place,
     .table_get = sm_table_get,
     .table_by_id = sm_table_by_id,
     .table_rename = sm_table_rename,

@@ -358,12 +358,17 @@ int sm_history_finish(struct store *st, struct ctx *cx, const struct store_histo
     struct m_branch *b;
     struct m_intent **at;
     FREE struct m_audit *audit = NULL;
+    FREE void *texts = NULL;
     TRY(sm_branch_find(s, cx, in->table_id, in->branch, &b));
     TRY(sm_intent_of(s, cx, in->intent_id, in->table_id, in->branch, &at));
     TRY(sm_audit_new(cx, &in->audit, &audit));
+    struct head_row head = in->head ? *in->head : b->head;
+    TRY(sm_own(cx, HEAD_TEXTS(&head), &texts));
     TRY(history_schema(s, cx, in, b));
-    if (in->head)
-        TRY(sm_head_set(cx, b, in->head));
+    mem_free(b->texts);
+    b->texts = texts;
+    b->head = head;
+    texts = NULL;
     while (b->n && b->outcomes[b->n - 1].snapshot_id > in->forget_above)
         b->n--;
     sm_parts_cut(&b->parts, in->forget_above);

@@ -207,6 +207,7 @@ int sm_table_by_id(struct store *st, struct ctx *cx, int64_t warehouse_id, str i
                    struct table_row *ret);
 int sm_table_create(struct store *st, struct ctx *cx, const struct table_row *in, int64_t intent_id,
                     const struct head_row *head, const struct audit *au);
+int sm_table_place(struct store *st, struct ctx *cx, const struct table_row *in);
 int sm_table_rename(struct store *st, struct ctx *cx, const struct table_named *named,
                     int64_t warehouse_id, str to_db, str to_name, int64_t now_ms, str by,
                     const struct audit *au);

@@ -291,6 +291,12 @@ static int place_free(struct store_mem *s, struct ctx *cx, const struct table_ro
                     STR(in->external));
 }
 
+int sm_table_place(struct store *st, struct ctx *cx, const struct table_row *in)
+{
+    LOCKED(st);
+    return place_free(s, cx, in);
+}
+
 static int main_make(struct ctx *cx, struct m_table *t, const struct table_row *in,
                      const struct head_row *head)
 {

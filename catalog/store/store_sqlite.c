@@ -60,6 +60,7 @@ static const struct store_ops sqlite_ops = {
     .db_drop = sq_db_drop,
     .table_claim = sq_table_claim,
     .table_create = sq_table_create,
+    .table_place = sq_table_place,
     .table_get = sq_table_get,
     .table_by_id = sq_table_by_id,
     .table_rename = sq_table_rename,

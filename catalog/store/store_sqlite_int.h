@@ -246,6 +246,7 @@ int sq_table_claim(struct store *st, struct ctx *cx, int64_t warehouse_id, str b
                    str *ret_dir, int64_t *ret_intent);
 int sq_table_create(struct store *st, struct ctx *cx, const struct table_row *in, int64_t intent_id,
                     const struct head_row *head, const struct audit *au);
+int sq_table_place(struct store *st, struct ctx *cx, const struct table_row *in);
 int sq_table_get(struct store *st, struct ctx *cx, int64_t warehouse_id, str db, str name,
                  struct table_row *ret);
 int sq_table_by_id(struct store *st, struct ctx *cx, int64_t warehouse_id, str id,

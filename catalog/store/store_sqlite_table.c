@@ -147,13 +147,25 @@ static int place_free(struct conn *c, struct ctx *cx, const struct table_row *in
         return 0;
     int there = SQL_I64(cx, c, SQL_NEAR, &one, AT(in->external));
     TRY(there);
-    if (!there && in->dir.len) {
+    if (!there && in->dir.len)
         there = SQL_I64(cx, c, SQL_USED, &one, AI(in->warehouse_id), AT(in->dir));
-        TRY(there);
-        if (!there)
-            TRY(SQL_RUN(cx, c, SQL_USE, NULL, AI(in->warehouse_id), AT(in->dir)));
-    }
+    TRY(there);
     return there ? lies_there(cx, in) : 0;
+}
+
+static int place_take(struct conn *c, struct ctx *cx, const struct table_row *in)
+{
+    TRY(place_free(c, cx, in));
+    if (!in->external.len || !in->dir.len)
+        return 0;
+    return SQL_RUN(cx, c, SQL_USE, NULL, AI(in->warehouse_id), AT(in->dir));
+}
+
+int sq_table_place(struct store *st, struct ctx *cx, const struct table_row *in)
+{
+    struct conn *c;
+    TRY(sq_reader(sqlite_of(st), cx, &c));
+    return place_free(c, cx, in);
 }
 
 static int main_make(struct conn *c, struct ctx *cx, const struct create_io *io)
@@ -178,7 +190,7 @@ static int tx_create(struct conn *c, struct ctx *cx, void *p)
         return db_gone(cx, in->db_name);
     TRY(name_free(c, cx, db, in->name));
     TRY(claim_used(c, cx, io));
-    TRY(place_free(c, cx, in));
+    TRY(place_take(c, cx, in));
     TRY(SQL_RUN(cx, c, SQL_ADD, NULL, AI(db), AT(in->id), AT(in->name), AT(in->dir),
                 AT(in->external), AT(in->type), AT(in->stamp.owner), AT(in->stamp.created_by),
                 AT(in->stamp.updated_by), AI(in->stamp.created_ms), AI(in->stamp.updated_ms)));

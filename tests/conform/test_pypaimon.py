@@ -13,8 +13,9 @@ import pyclient  # noqa: E402
 import raw  # noqa: E402
 from pypaimon.api.rest_exception import AlreadyExistsException  # noqa: E402
 from pypaimon.catalog.catalog_exception import (  # noqa: E402
-    DatabaseAlreadyExistException, DatabaseNotExistException, TableAlreadyExistException,
-    TableNotExistException, TagAlreadyExistException, TagNotExistException)
+    BranchAlreadyExistException, BranchNotExistException, DatabaseAlreadyExistException,
+    DatabaseNotExistException, TableAlreadyExistException, TableNotExistException,
+    TagAlreadyExistException, TagNotExistException)
 from pypaimon.common.identifier import Identifier  # noqa: E402
 from pypaimon.consumer import Consumer, ConsumerManager  # noqa: E402
 from pypaimon.schema.data_types import AtomicType  # noqa: E402
@@ -339,6 +340,46 @@ def test_drop_and_recreate():
     assert latest(name) is None and pyclient.read(new) == []
     pyclient.commit(new, [(3, "new")])
     assert pyclient.read(new) == [(3, "new")]
+
+
+def test_branches():
+    c = catalog()
+    name = new_table("pk")
+    main = Identifier.from_string(name)
+
+    def branch(b):
+        return Identifier(main.get_database_name(), main.get_table_name(), branch=b)
+    raises(TagNotExistException, lambda: c.create_branch(main, "b1", tag_name="missing"))
+    c.create_branch(main, "plain")
+    raises(BranchAlreadyExistException, lambda: c.create_branch(main, "plain"))
+    assert pyclient.read(c.get_table(branch("plain"))) == []
+    pyclient.commit(c.get_table(name), [(1, "main")])
+    table = raw.Table(latch.shared().client(), main.get_database_name(), main.get_table_name())
+    table.write_tag("base", table.head())
+    c.create_branch(main, "b1", tag_name="base")
+    assert sorted(c.list_branches(main)) == ["b1", "plain"]
+    b1 = c.get_table(branch("b1"))
+    assert b1.current_branch() == "b1" and b1.schema_manager.branch == "b1"
+    pyclient.commit(b1, [(2, "branch")])
+    pyclient.commit(c.get_table(branch("plain")), [(3, "plain")])
+    assert pyclient.read(c.get_table(name)) == [(1, "main")]
+    assert pyclient.read(c.get_table(branch("b1"))) == [(1, "main"), (2, "branch")]
+    assert pyclient.read(c.get_table(branch("plain"))) == [(3, "plain")]
+    c.rename_branch(main, "b1", "b2")
+    raises(BranchAlreadyExistException, lambda: c.rename_branch(main, "b2", "plain"))
+    raises(BranchNotExistException, lambda: c.rename_branch(main, "b1", "b3"))
+    raises(BranchNotExistException, lambda: c.fast_forward(main, "b1"))
+    raises(BranchNotExistException, lambda: c.drop_branch(main, "b1"))
+    pyclient.commit(c.get_table(name), [(4, "lost")])
+    c.fast_forward(main, "b2")
+    assert pyclient.read(c.get_table(name)) == [(1, "main"), (2, "branch")]
+    pyclient.commit(c.get_table(name), [(5, "after")])
+    c.drop_branch(main, "b2")
+    assert c.list_branches(main) == ["plain"]
+    assert pyclient.read(c.get_table(name)) == [(1, "main"), (2, "branch"), (5, "after")]
+    nowhere = Identifier.from_string(main.get_database_name() + ".no_such_table")
+    raises(TableNotExistException, lambda: c.create_branch(nowhere, "b1"))
+    raises(TableNotExistException, lambda: c.list_branches(nowhere))
 
 
 def test_wrong_token():

@@ -1,14 +1,14 @@
 """Kills the server at each named point and at random, under load, and checks what it promised.
 
 One data directory lives through all of it. The load: committers with and without uuids on shared
-tables; one client that commits and rolls back; one that creates, alters and drops tables. Each client
-keeps what was acknowledged and the one request whose answer never came. After each restart:
+tables; one client that commits and rolls back; one that creates, alters and drops tables; one that works
+with branches and rolls schemas back. Each client keeps what was acknowledged and the one request whose answer never came. After each restart:
   - ids have no gap, the head is the newest file, each acknowledged commit is there once, under its id
   - the files that a snapshot names exist; nothing lies above the head
   - the last bodies again get the answers they got; a body without an answer is in exactly if the
     repeat says so
-  - a rollback, alter, create or drop without an answer has happened wholly or not at all; what was
-    half done is finished: directories of tables that are not, and the trash, go away
+  - a rollback, alter, create, drop, rename or forward without an answer has happened wholly or not at
+    all; what was half done is finished: directories of tables that are not, and the trash, go away
 CRASH_KILLS: random kills (20). CRASH_SEED: the seed, which is printed.
 """
 
@@ -31,7 +31,7 @@ GONE = (OSError, http.client.HTTPException)
 with open(os.path.join(latch.ROOT, "proto/base/inject.def"), encoding="utf-8") as _f:
     POINTS = re.findall(r'INJECT_POINT\(\w+, "([^"]+)"', _f.read())
 # Points of what resumes after a kill: killed there once more while it does.
-TWICE = ("rollback.", "purge.")
+TWICE = ("rollback.", "purge.", "branch.", "forward.", "schema.")
 
 
 class Committer:
@@ -243,6 +243,112 @@ class Ddl:
         latch.eventually(tidy, "directories of tables that are not, and the trash, are gone")
 
 
+class Brancher:
+    """Alone on its table: knows the schema and the snapshots that each branch may have."""
+    NAMES = ("b1", "b2", "b3")
+
+    def __init__(self, table):
+        self.table = table
+        self.state = {"main": (0, {})}   # name -> (schema, {id: uuid})
+        self.maybe = None
+
+    def commit(self, t, name):
+        b = t if name == "main" else t.branch(name)
+        head = b.head()
+        schema, ids = self.state[name]
+        s = b.snapshot(head, user="brancher")
+        self.maybe = {**self.state, name: (schema, {**ids, s["id"]: s["uuid"]})}
+        return b.post(b.body(s, head and head["uuid"]))
+
+    def create(self, t, name):
+        schema, ids = self.state["main"]
+        if not ids or RNG.random() < 0.3:
+            self.maybe = {**self.state, name: (schema, {})}
+            return t.create_branch(name)
+        head = t.head()
+        tag = raw.unique("tag")
+        t.write_tag(tag, head)
+        self.maybe = {**self.state, name: (head["schemaId"], {head["id"]: head["uuid"]})}
+        return t.create_branch(name, tag)
+
+    def drop(self, t, name):
+        self.maybe = {k: v for k, v in self.state.items() if k != name}
+        return t.drop_branch(name)
+
+    def rename(self, t, name, to):
+        self.maybe = {(to if k == name else k): v for k, v in self.state.items()}
+        return t.rename_branch(name, to)
+
+    def forward(self, t, name):
+        schema, ids = self.state[name]
+        old = {k: v for k, v in self.state["main"][1].items() if not ids or k < min(ids)}
+        self.maybe = {**self.state, "main": (schema, {**old, **ids})} if ids else self.state
+        return t.forward(name)
+
+    def schema(self, t):
+        schema, ids = self.state["main"]
+        if schema < 2:
+            self.maybe = {**self.state, "main": (schema + 1, ids)}
+            return t.set_option("x", raw.unique("x"))
+        self.maybe = {**self.state, "main": (0, ids)}
+        return t.rollback_schema(0)
+
+    def step(self, t):
+        there = [n for n in self.state if n != "main"]
+        free = [n for n in self.NAMES if n not in self.state]
+        roll = RNG.random()
+        if roll < 0.2:
+            return self.schema(t)
+        if free and (roll < 0.4 or not there):
+            return self.create(t, free[0])
+        if not there or roll < 0.55:
+            return self.commit(t, RNG.choice(sorted(self.state)))
+        name = RNG.choice(there)
+        if roll < 0.7:
+            return self.drop(t, name)
+        if roll < 0.85 and free:
+            return self.rename(t, name, RNG.choice(free))
+        return self.forward(t, name)
+
+    def run(self, client, stop):
+        t = self.table.with_client(client)
+        while not stop.is_set():
+            answer = self.step(t)
+            if answer.status == 500:
+                return
+            if answer.status == 503:  # an earlier change of that branch is being finished
+                assert answer.headers.get("Retry-After"), repr(answer)
+                self.maybe = None
+                continue
+            answer.ok()
+            if answer.body:
+                assert raw.success(answer), "nobody else writes here"
+            self.state, self.maybe = self.maybe, None
+
+    def seen(self, t, name):
+        b = t if name == "main" else t.branch(name)
+        head = b.head()
+        ids = {i: b.read_snapshot(i)["uuid"] for i in b.snapshot_ids()}
+        assert (head["id"] if head else 0) == max(ids, default=0), "head %s, files %s" % (head, ids)
+        schema = b.info()["schemaId"]
+        files = os.listdir(os.path.join(b.root, "schema"))
+        assert sorted(f for f in files if f.startswith("schema-")) == \
+            ["schema-%d" % i for i in range(schema + 1)], (files, schema)
+        return schema, ids
+
+    def check(self, client, _where=None):
+        t = self.table.with_client(client)
+        for name in self.NAMES:  # what a kill left half done ends at the first request
+            client.get(t.branch(name).url)
+        t.head()
+        got = {name: self.seen(t, name) for name in ["main"] + t.branches()}
+        assert got in (self.state, self.maybe), "%s\nis neither\n%s\nnor\n%s" % (got, self.state, self.maybe)
+        for name in self.NAMES:
+            if name not in got:
+                assert client.get(t.branch(name).url).status == 404, name
+        self.state, self.maybe = got, None
+
+
 class World:
     def __init__(self):
         self.server = latch.Server(start=False)
@@ -252,7 +358,8 @@ class World:
         with self.server.client() as c:
             shared = [raw.new_table(c) for _ in range(2)]
             self.actors = [Committer(t, legacy) for t in shared for legacy in (False, False, True)]
-            self.actors += [Roller(raw.new_table(c)), Tagger(raw.new_table(c)), Ddl(c)]
+            self.actors += [Roller(raw.new_table(c)), Tagger(raw.new_table(c)), Ddl(c),
+                            Brancher(raw.new_table(c))]
             self.shared = shared
 
     def hits(self):

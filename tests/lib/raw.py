@@ -137,6 +137,9 @@ class Table:
         self.url = table_url(client.server, database, name)
         info = client.get(self.url).ok().json()
         self.id, self.dir = info["id"], local_path(info["path"])
+        self.root = self.dir  # of the files that each branch has for itself
+        if "$branch_" in name:
+            self.root = os.path.join(self.dir, "branch", "branch-" + name.split("$branch_")[1])
 
     def with_client(self, client):
         other = object.__new__(Table)
@@ -148,6 +151,36 @@ class Table:
         other = self.with_client(self.client)
         other.name, other.url = name, table_url(self.client.server, self.database, name)
         return other
+
+    def branch(self, name):
+        """The branch of this name, as a table; nobody is asked whether there is one."""
+        other = self.renamed("%s$branch_%s" % (self.name, name))
+        other.root = os.path.join(self.dir, "branch", "branch-" + name)
+        return other
+
+    def branches(self):
+        return self.client.get(self.url + "/branches").ok().json()["branches"]
+
+    def create_branch(self, name, tag=None):
+        return self.client.post(self.url + "/branches", {"branch": name, "fromTag": tag})
+
+    def branch_url(self, name):
+        return "%s/branches/%s" % (self.url, latch.seg(name))
+
+    def drop_branch(self, name):
+        return self.client.delete(self.branch_url(name))
+
+    def rename_branch(self, name, to):
+        return self.client.post(self.branch_url(name) + "/rename", {"toBranch": to})
+
+    def forward(self, name):
+        return self.client.post(self.branch_url(name) + "/forward", {})
+
+    def rollback_schema(self, schema_id):
+        return self.client.post(self.url + "/rollback-schema", {"schemaId": schema_id})
+
+    def set_option(self, key, value):
+        return self.client.post(self.url, {"changes": [{"action": "setOption", "key": key, "value": value}]})
 
     def file(self, *parts):
         return os.path.join(self.dir, *parts)
@@ -241,19 +274,19 @@ class Table:
         return self.client.post(self.url + "/rollback", {"instant": instant, **members})
 
     def snapshot_path(self, snapshot_id):
-        return self.file("snapshot", "snapshot-%d" % snapshot_id)
+        return os.path.join(self.root, "snapshot", "snapshot-%d" % snapshot_id)
 
     def write_snapshot(self, snapshot):
         """Behind the server's back: as a file-system client would publish it."""
         write_file(self.snapshot_path(snapshot["id"]), json.dumps(snapshot))
 
     def write_tag(self, name, snapshot):
-        write_file(self.file("tag", "tag-" + name), json.dumps(snapshot))
+        write_file(os.path.join(self.root, "tag", "tag-" + name), json.dumps(snapshot))
 
     def snapshot_ids(self):
         """Ids of the snapshot files that are there."""
         try:
-            names = os.listdir(self.file("snapshot"))
+            names = os.listdir(os.path.join(self.root, "snapshot"))
         except FileNotFoundError:
             return []
         return sorted(int(n[9:]) for n in names if n.startswith("snapshot-") and n[9:].isdigit())
@@ -263,7 +296,7 @@ class Table:
             return json.load(f)
 
     def latest_hint(self):
-        with open(self.file("snapshot", "LATEST"), encoding="utf-8") as f:
+        with open(os.path.join(self.root, "snapshot", "LATEST"), encoding="utf-8") as f:
             return int(f.read())
 
 

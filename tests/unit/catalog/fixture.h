@@ -65,6 +65,7 @@
     X(db_drop, 1)                                                                                  \
     X(table_claim, 1)                                                                              \
     X(table_create, 1)                                                                             \
+    X(table_place, 0)                                                                              \
     X(table_get, 0)                                                                                \
     X(table_by_id, 0)                                                                              \
     X(table_rename, 1)                                                                             \
@@ -449,6 +450,10 @@ static int bst_table_create(struct store *st, struct ctx *cx, const struct table
                             int64_t intent, const struct head_row *head, const struct audit *au)
 {
     BST(table_create, in, intent, head, au);
+}
+static int bst_table_place(struct store *st, struct ctx *cx, const struct table_row *in)
+{
+    BST(table_place, in);
 }
 static int bst_table_get(struct store *st, struct ctx *cx, int64_t w, str db, str name,
                          struct table_row *ret)
