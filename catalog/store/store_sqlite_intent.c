@@ -12,7 +12,7 @@
 
 struct intent_row sq_intent_cols(struct cols *c)
 {
-    struct intent_row r;
+    struct intent_row r = {0}; /* `reserves` is not given out */
     r.id = sq_col_i64(c);
     r.kind = sq_col_str(c);
     r.table_id = sq_col_str(c);
