@@ -259,7 +259,7 @@ struct store_ops {
      * E_NOTFOUND (db gone), E_RACE (the intent is gone: somebody may be deleting the directory).
      * For an external table, whose directory may hold snapshots already, main begins at `head` (NULL:
      * none); E_CONFLICT when another table lies there, above or below it. One inside a warehouse also
-     * has its path below the root as `dir`, which is then claimed for ever. */
+     * has its path below the root as `dir`, which no table of the server's own choice gets any more. */
     int (*table_create)(struct store *st, struct ctx *cx, const struct table_row *in,
                         int64_t intent_id, const struct head_row *head, const struct audit *au);
     /* Would an external table find its place free now? Asked before files are written there. Of `in`

@@ -253,6 +253,8 @@ static int dir_use(struct store_mem *s, struct ctx *cx, int64_t warehouse_id, st
 {
     CLEANUP(buf_done) struct buf key = {0};
     TRY(dir_key(cx, &key, warehouse_id, dir, 0));
+    if (map_get(&s->dirs, buf_str(&key)))
+        return 0;
     FREE struct m_dir *d = mem_zalloc(sizeof(*d) + key.len);
     if (!d)
         return ctx_nomem(cx);
@@ -270,16 +272,29 @@ static bool within(str outer, str inner)
     return str_starts(inner, outer) && (inner.len == outer.len || inner.p[outer.len] == '/');
 }
 
-static bool dir_used(struct store_mem *s, struct ctx *cx, int64_t warehouse_id, str dir)
+/* Has a table the directory now, or one that is being made or deleted? */
+static int dir_lives(struct store_mem *s, struct ctx *cx, int64_t warehouse_id, str dir, bool *ret)
 {
-    CLEANUP(buf_done) struct buf key = {0};
-    return dir_key(cx, &key, warehouse_id, dir, 0) == 0 && map_get(&s->dirs, buf_str(&key));
+    FREE_INTENT struct m_intent *like = NULL;
+    struct intent_row row = {.warehouse_id = warehouse_id};
+    *ret = false;
+    if (!dir.len)
+        return 0;
+    TRY(sm_intent_of_dir(cx, &row, dir, &like));
+    for (struct m_table *t = s->tables; t; t = t->next)
+        *ret |= t->db->row.warehouse_id == warehouse_id && str_eq(t->row.dir, dir);
+    for (struct m_intent *in = s->intents; in; in = in->next)
+        *ret |= in->row.warehouse_id == warehouse_id && !in->row.branch.len &&
+                str_eq(in->row.args_json, like->row.args_json);
+    return 0;
 }
 
 /* Is the directory of an external table its own? */
 static int place_free(struct store_mem *s, struct ctx *cx, const struct table_row *in)
 {
-    bool taken = in->external.len && in->dir.len && dir_used(s, cx, in->warehouse_id, in->dir);
+    bool taken = false;
+    if (in->external.len)
+        TRY(dir_lives(s, cx, in->warehouse_id, in->dir, &taken));
     for (struct m_table *t = s->tables; in->external.len && t; t = t->next)
         taken |= t->row.external.len &&
                  (within(t->row.external, in->external) || within(in->external, t->row.external));

@@ -129,7 +129,12 @@ static int claim_used(struct conn *c, struct ctx *cx, const struct create_io *io
 static const char SQL_NEAR[] = "SELECT 1 FROM tables WHERE external <> '' AND (external = ?1"
                                " OR substr(?1, 1, length(external) + 1) = external || '/'"
                                " OR substr(external, 1, length(?1) + 1) = ?1 || '/') LIMIT 1";
-static const char SQL_USED[] = "SELECT 1 FROM used_dirs WHERE warehouse_id = ?1 AND dir = ?2";
+/* Who has the directory ?2 of warehouse ?1 now: a table, or one that is being made or deleted. */
+static const char SQL_LIVES[] =
+    "SELECT 1 FROM tables t JOIN databases d ON d.rid = t.db_rid AND d.warehouse_id = ?1"
+    " WHERE t.dir = ?2 AND t.dir <> ''"
+    " UNION ALL SELECT 1 FROM intents WHERE warehouse_id = ?1 AND branch = ''"
+    " AND args_json = json_object('dir', ?2)";
 
 static int lies_there(struct ctx *cx, const struct table_row *in)
 {
@@ -148,7 +153,7 @@ static int place_free(struct conn *c, struct ctx *cx, const struct table_row *in
     int there = SQL_I64(cx, c, SQL_NEAR, &one, AT(in->external));
     TRY(there);
     if (!there && in->dir.len)
-        there = SQL_I64(cx, c, SQL_USED, &one, AI(in->warehouse_id), AT(in->dir));
+        there = SQL_I64(cx, c, SQL_LIVES, &one, AI(in->warehouse_id), AT(in->dir));
     TRY(there);
     return there ? lies_there(cx, in) : 0;
 }

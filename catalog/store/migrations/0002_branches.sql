@@ -15,6 +15,7 @@ ALTER TABLE tables DROP COLUMN schema_json;
 ALTER TABLE tables DROP COLUMN schema_id;
 ALTER TABLE tables ADD COLUMN external TEXT NOT NULL DEFAULT ''; -- its directory; empty: `dir`
 CREATE UNIQUE INDEX tables_by_external ON tables (external) WHERE external <> '';
+CREATE INDEX tables_by_dir ON tables (dir) WHERE dir <> '';
 
 ALTER TABLE intents ADD COLUMN reserves TEXT NOT NULL DEFAULT ''; -- a name of its table's branches
 CREATE UNIQUE INDEX intents_by_reserve ON intents (table_id, reserves) WHERE reserves <> '';

@@ -527,7 +527,18 @@ static void test_external_in_warehouse(struct env *e)
     drop(e, "t", false);
     claim(e, S("d.db/t"), &dir);
     SAME(dir, S("d.db/t-3"));
-    FAILS(e, E_CONFLICT, RES_TABLE, "u", external_rc(e, "u", "/data/wh/d.db/t", "d.db/t", NULL));
+    OK(e, external_rc(e, "again", "/data/wh/d.db/t", "d.db/t", NULL)); /* its files stayed */
+    /* The directory of a table that is being deleted is not free yet. */
+    struct intent_row purge;
+    table_make(e, db_make(e, S("d2")), S("gone"));
+    struct table_row gone;
+    OK(e, STORE(e->st, table_by_id, &e->cx, e->wh, S("gone"), &gone));
+    struct table_named named = {S("gone"), STR_NONE, STR_NONE};
+    OK(e, STORE(e->st, table_drop, &e->cx, &named, T0, NULL, &purge));
+    str there = text(e, "/data/wh/%.*s", STR(gone.dir));
+    FAILS(e, E_CONFLICT, RES_TABLE, "u", external_rc(e, "u", there.p, gone.dir.p, NULL));
+    OK(e, STORE(e->st, intent_finish, &e->cx, purge.id));
+    OK(e, external_rc(e, "u2", there.p, gone.dir.p, NULL));
     /* What was refused claimed nothing. */
     OK(e, external_rc(e, "u", "/data/wh/one", "one", NULL));
     FAILS(e, E_CONFLICT, RES_TABLE, "v", external_rc(e, "v", "/data/wh/one/v", "one/v", NULL));
