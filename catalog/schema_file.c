@@ -44,8 +44,8 @@ int type_check(struct ctx *cx, str type)
         if (str_ieq(type, str_of(types[i].name)))
             return 0;
     return ctx_fail(cx, E_INVAL, RES_TABLE, STR_NONE,
-                    "option 'type' is '%.*s'; it may be table, materialized-table, format-table, "
-                    "object-table, lance-table or iceberg-table",
+                    "Could not parse value '%.*s' for key 'type': it must be table, "
+                    "materialized-table, format-table, object-table, lance-table or iceberg-table",
                     STR(type));
 }
 
