@@ -6,6 +6,7 @@
  * Java throws UnsupportedOperationException, else E_INVAL. First every option is read by its type,
  * so the rules behind it meet no wrong text. What only some lines of Paimon refuse is accepted.
  * Time is linear in columns and options, as lookups go through a map. No state; any thread. */
+#include "manifest/default_value.h"
 #include "manifest/schema_check_int.h"
 #include "proto/base/assert.h"
 
@@ -86,7 +87,7 @@ static int check_key_types(struct ctx *cx, const struct schema *s, const struct 
 static int check_primary(struct ctx *cx, const struct schema *s)
 {
     bool nullable = false;
-    TRY(schema_option_bool(cx, s, "primary-key.nullable", false, &nullable));
+    TRY(opt_bool(cx, &s->options, "primary-key.nullable", &nullable));
     if (nullable && s->primary_keys.n == 0)
         return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE,
                         "option primary-key.nullable is only for tables with primary keys; remove "
@@ -125,6 +126,18 @@ static int check_begin(struct check *c)
     TRY(opt_i64(c->cx, c->o, "bucket", &c->bucket));
     TRY(opt_enum(c->cx, c->o, "merge-engine", &c->engine));
     return opt_enum(c->cx, c->o, "changelog-producer", &c->producer);
+}
+
+static int check_defaults(struct check *c)
+{
+    for (size_t i = 0; i < c->s->n_fields; i++) {
+        const struct data_field *f = &c->s->fields[i];
+        if (default_value_check(c->cx, f) < 0)
+            return ctx_prefix(c->cx,
+                              "give column \"%.*s\" a default value that can be cast to its type",
+                              SHOWN(f->name));
+    }
+    return 0;
 }
 
 static int check_rules(struct check *c)

@@ -95,12 +95,7 @@ SAYS_WHAT_TO_DO = re.compile(
 UGLY = re.compile(r"E_[A-Z]+|\b(cat|json|ctx|api|str|rq|h|io)_[a-z_]+\(|0x[0-9a-f]{6,}|\.c:\d+|%[sdu.*]|"
                   r"\(null\)|errno|sqlite|SQLITE|assert")
 _state = {}
-
-
-def client():
-    if "client" not in _state:
-        _state["client"] = latch.shared().client()
-    return _state["client"]
+client = latch.client
 
 
 def routes():
@@ -109,10 +104,6 @@ def routes():
     found = ROUTE.findall(text)
     assert len(found) == text.count("\nROUTE(") + text.startswith("ROUTE("), "a row I cannot read"
     return found
-
-
-def served(template):
-    return any(pattern == template for _, pattern, *_ in routes())
 
 
 def parameters(pattern):
@@ -166,8 +157,7 @@ def things():
             (dir_ + "/functions", {**BODIES["/v1/{prefix}/databases/{database}/functions"], "name": FUNCTION}),
             (t.url + "/tags", {"tagName": TAG, "snapshotId": 1, "timeRetained": None}),
             (t.url + "/branches", {"branch": BRANCH, "fromTag": None})):
-        if c.post(path, body).status != 501:
-            c.delete(path + "/nothing")
+        c.post(path, body).ok()
     assert base
     _state["things"] = {"prefix": "default.default", "database": DB, "table": TABLE, "view": VIEW,
                         "function": FUNCTION, "branch": BRANCH, "tag": TAG, "id": t.id, "version": "1"}
@@ -236,8 +226,6 @@ def test_missing_things_named_in_bodies():
     c, B = client(), "/v1/" + latch.shared().prefix()
     here = {"database": DB, "object": "x"}
     for what in ("tables", "views"):
-        if not served("/v1/{prefix}/%s/rename" % what):
-            continue
         kind = what[:-1].upper()
         there = {"database": DB, "object": TABLE if what == "tables" else VIEW}
         url = "%s/%s/rename" % (B, what)
@@ -251,8 +239,6 @@ def test_the_database_of_a_body_is_that_of_the_path():
     things()
     for what in ("tables", "views"):
         template = "/v1/{prefix}/databases/{database}/" + what
-        if not served(template):
-            continue
         body = dict(BODIES[template])
         body["identifier"] = {"database": "other", "object": "x"}
         good(client().post(fill(template), body), 400)
