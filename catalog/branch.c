@@ -48,6 +48,8 @@ int branch_error(struct ctx *cx, struct branch *br, str db, str object, int rc)
         rc == E_NOTFOUND && cx->err.res == RES_BRANCH && strcmp(cx->err.res_name, br->name) == 0;
     if (!missing && !atomic_load(&t->dead) && !atomic_load(&br->gone))
         return rc;
+    if (rc == E_UNKNOWN && t->external) /* its files, and what was done to them, stay */
+        return rc;
     ctx_reset_err(cx);
     return ctx_fail(cx, E_NOTFOUND, RES_TABLE, object, "table %.*s.%.*s does not exist", STR(db),
                     STR(object));

@@ -401,7 +401,13 @@ static int make_known(struct ctx *cx, struct commit *cm, struct commit_pending *
     branch_file_seen(cx, br, cm->snap.id);
     branch_publish(br, head_ref(p->head));
     int rc = branch_record(cx, br, p);
-    if (rc == E_NOTFOUND) /* the table was dropped: there is nothing left to commit to */
+    /* The table was dropped: there is nothing left to commit to. An external one's files stay, and with
+     * them the snapshot. */
+    if (rc == E_NOTFOUND && br->table->external) {
+        ctx_prefix(cx, "snapshot %lld is in the files of the table", (long long)cm->snap.id);
+        return cx->err.code = E_UNKNOWN;
+    }
+    if (rc == E_NOTFOUND)
         return rc;
     if (rc < 0)
         return perhaps(cx, cm);

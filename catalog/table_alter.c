@@ -46,7 +46,7 @@ static int record_file(struct ctx *cx, struct branch *br, const struct schema_at
         if (rc == 0 && now.id < ts->id)
             rc = ctx_fail(cx, E_INTERNAL, RES_TABLE, at->name, "the store has an older schema");
     }
-    if (rc == E_NOTFOUND) { /* dropped meanwhile */
+    if (rc == E_NOTFOUND && !br->table->external) { /* dropped meanwhile, and its files go */
         ctx_reset_err(cx);
         return branch_gone(cx, br);
     }

@@ -247,7 +247,8 @@ struct store_ops {
                     str options_json, int64_t now_ms, str by,
                     const struct audit *au); /* E_NOTFOUND, E_RACE: options changed meanwhile */
     /* Deletes the database with its tables, views and functions; the directory of each table that is
-     * not external gets a "purge" intent with args {"dir":…}. E_NOTFOUND. */
+     * not external gets a "purge" intent with args {"dir":…}. The rows are one for each table: first
+     * the external ones, of which only the table_id is filled. E_NOTFOUND. */
     int (*db_drop)(struct store *st, struct ctx *cx, str db_id, int64_t now_ms,
                    const struct audit *au, struct intent_row **ret, size_t *ret_n);
 

@@ -565,7 +565,7 @@ static int by_name(const void *a, const void *b)
 
 /* What a drop of a database needs, made before anything is changed. */
 struct db_drop {
-    size_t n, n_purges;
+    size_t n, n_purges, n_external;
     struct m_table **tables;
     struct m_intent **purges; /* owned until they are linked */
     struct intent_row *rows;
@@ -593,11 +593,17 @@ static int drop_prepare(struct store_mem *s, struct ctx *cx, const struct m_db *
             d->tables[d->n++] = t;
     if (n)
         qsort(d->tables, n, sizeof(struct m_table *), by_name);
+    for (size_t i = 0; i < n; i++)
+        if (d->tables[i]->row.external.len) {
+            struct intent_row *row = &d->rows[d->n_external++];
+            *row = (struct intent_row){.table_id = d->tables[i]->row.id};
+            TRY(sm_lend(cx, INTENT_TEXTS(row)));
+        }
     for (size_t i = 0; i < n; i++) {
         if (d->tables[i]->row.external.len)
             continue;
         TRY(purge_new(cx, d->tables[i], now_ms, &d->purges[d->n_purges]));
-        struct intent_row *row = &d->rows[d->n_purges];
+        struct intent_row *row = &d->rows[d->n_external + d->n_purges];
         *row = d->purges[d->n_purges++]->row;
         TRY(sm_lend(cx, INTENT_TEXTS(row)));
     }
@@ -615,7 +621,7 @@ int sm_db_drop(struct store *st, struct ctx *cx, str db_id, int64_t now_ms, cons
     TRY(sm_audit_new(cx, au, &audit));
     TRY(drop_prepare(s, cx, db, now_ms, &d));
     for (size_t i = 0; i < d.n_purges; i++)
-        d.rows[i].id = sm_intent_link(s, &d.purges[i]);
+        d.rows[d.n_external + i].id = sm_intent_link(s, &d.purges[i]);
     for (size_t i = 0; i < d.n; i++)
         sm_table_unlink(s, d.tables[i]);
     sm_objects_unlink(s, db);
@@ -626,6 +632,6 @@ int sm_db_drop(struct store *st, struct ctx *cx, str db_id, int64_t now_ms, cons
     sm_db_free(&db);
     sm_audit_link(s, &audit);
     *ret = d.rows;
-    *ret_n = d.n_purges;
+    *ret_n = d.n;
     return 0;
 }

@@ -219,7 +219,10 @@ static const char SQL_PURGE_ALL[] =
     " SELECT 'purge', t.id, '', d.warehouse_id, 0, ?2, json_object('dir', t.dir)"
     " FROM databases d JOIN tables t ON t.db_rid = d.rid WHERE d.rid = ?1 AND t.external = ''"
     " ORDER BY t.name";
-static const char SQL_PURGES[] = "SELECT " INTENT_COLS " FROM intents WHERE id > ?1 ORDER BY id";
+static const char SQL_PURGES[] =
+    "SELECT " INTENT_COLS " FROM intents WHERE id > ?1 UNION ALL"
+    " SELECT 0, '', id, '', 0, 0, 0, '' FROM tables WHERE db_rid = ?2 AND external <> ''"
+    " ORDER BY id";
 static const char SQL_DROP_INTENTS[] = "DELETE FROM intents WHERE branch <> ''"
                                        " AND table_id IN (SELECT id FROM tables WHERE db_rid = ?1)";
 static const char SQL_GONE[] = "INSERT INTO gone_branches (rid) SELECT b.rid FROM tables t"
@@ -240,7 +243,7 @@ static int purge_tables(struct conn *c, struct ctx *cx, int64_t rid, struct drop
     STMT q = NULL;
     TRY(SQL_I64(cx, c, SQL_LAST_INTENT, &last));
     TRY(SQL_RUN(cx, c, SQL_PURGE_ALL, NULL, AI(rid), AI(io->now_ms)));
-    TRY(SQL_OPEN(cx, c, SQL_PURGES, &q, AI(last)));
+    TRY(SQL_OPEN(cx, c, SQL_PURGES, &q, AI(last), AI(rid)));
     return sq_intents_read(cx, c, q, &io->rows, &io->n);
 }
 

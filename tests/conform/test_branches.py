@@ -394,6 +394,44 @@ def test_a_gap_is_not_registered():
     assert raw.Table(c, db, "t").head()["id"] == 4
 
 
+def test_a_dropped_database_lets_go_of_tables_at_paths():
+    _, c, root = external()
+    db = raw.create_database(c)
+    path = os.path.join(root, "db-drop")
+    t = raw.create_table(c, db, "t", path=path)
+    last = t.append(2)
+    body = t.body(t.snapshot(last), last["uuid"])
+    c.delete(raw.database_url(c.server, db)).ok()
+    c.get(t.url + "/snapshot").error(404, "DATABASE")
+    t.post(body).error(404, "DATABASE")
+    assert t.snapshot_ids() == [1, 2]
+    raw.create_database(c, db)
+    again = raw.create_table(c, db, "t", path=path)
+    assert again.id != t.id and again.head() == last
+    again.append()
+    assert again.snapshot_ids() == [1, 2, 3]
+
+
+@latch.expect_errors("http.failed")
+def test_a_commit_whose_table_at_a_path_is_dropped_meanwhile():
+    """Its snapshot stays in the files, so the answer is never that nothing was done."""
+    root = tempfile.mkdtemp(prefix="latch-ext-")
+    server = latch.Server(env={"LATCH_WAREHOUSE_EXTERNAL_ROOTS": root,
+                               "LATCH_INJECT": "commit.created=sleep1000:2"})
+    with server.client() as c, server.client() as other:
+        t = raw.new_table(c, path=os.path.join(root, "t"))
+        last = t.append()
+        body, answers = t.body(t.snapshot(last), last["uuid"]), []
+        poster = threading.Thread(target=lambda: answers.append(t.post(body)))
+        poster.start()
+        latch.eventually(lambda: t.snapshot_ids() == [1, 2], "snapshot 2")
+        other.delete(raw.database_url(server, t.database)).ok()
+        poster.join()
+        answers[0].error(500, text="snapshot 2 is in the files")
+    server.stop()
+    shutil.rmtree(root)
+
+
 def test_restart():
     server, c, root = external()
     db = raw.create_database(c)

@@ -556,10 +556,16 @@ static void test_db_drop_leaves_external(struct env *e)
     OK(e, external_rc(e, "out2", "/data/wh/d.db/2", "d.db/2", NULL));
     table_make(e, db, S("in2"));
     OK(e, STORE(e->st, db_drop, &e->cx, db, T0, NULL, &rows, &n));
-    assert_int_equal(n, 2);
-    for (size_t i = 0; i < n; i++) {
+    assert_int_equal(n, 4); /* all are told, so that nobody goes on with one of them */
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(rows[i].id, 0);
+        assert_true(str_eq(rows[i].table_id, S("out1")) || str_eq(rows[i].table_id, S("out2")));
+    }
+    assert_false(str_eq(rows[0].table_id, rows[1].table_id));
+    for (size_t i = 2; i < n; i++) {
+        assert_true(rows[i].id > 0);
         SAME(rows[i].kind, S("purge"));
-        SAME(rows[i].args_json, i ? S("{\"dir\":\"d/in2\"}") : S("{\"dir\":\"d/in1\"}"));
+        SAME(rows[i].args_json, i > 2 ? S("{\"dir\":\"d/in2\"}") : S("{\"dir\":\"d/in1\"}"));
     }
     assert_int_equal(n_intents(e), 2);
     db_make(e, S("d"));
