@@ -331,13 +331,14 @@ int branch_names(struct ctx *cx, struct branch *br, str folder, bool (*parse)(st
 int tag_load(struct ctx *cx, struct branch *br, str tag, struct snapshot *ret) WARN_UNUSED;
 struct tag_at {
     str name;
-    struct snapshot snap; /* as tag_load gives it */
+    int64_t id, schema_id; /* of the snapshot that it names */
 };
 struct tags { /* in the context's arena */
     struct tag_at *at;
     size_t n;
 };
-/* All tag files that can be read. (any thread that may block) */
+/* All tag files that can be read. They are read one by one with memory of their own: however many and
+ * large they are, an intent that looks at them can be finished. (any thread that may block) */
 int branch_tags(struct ctx *cx, struct branch *br, struct tags *ret) WARN_UNUSED;
 /* A row for a change that is a file and needs no other row. Best effort: the change is done. */
 void branch_audit(struct ctx *cx, struct branch *br, const char *action, str detail);

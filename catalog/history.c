@@ -65,7 +65,7 @@ int history_delete_tags(struct ctx *cx, struct branch *br, int64_t above)
     struct tags tags;
     TRY(branch_tags(cx, br, &tags));
     for (size_t i = 0; i < tags.n; i++)
-        if (tags.at[i].snap.id > above)
+        if (tags.at[i].id > above)
             TRY(del_quiet(
                 cx, br,
                 layout_tag(&cx->arena, str_of(br->table->dir), str_of(br->name), tags.at[i].name)));

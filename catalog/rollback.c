@@ -29,10 +29,8 @@ static int tag_of_id(struct ctx *cx, struct branch *br, int64_t id, struct snaps
     struct tags tags;
     TRY(branch_tags(cx, br, &tags));
     for (size_t i = 0; i < tags.n; i++)
-        if (tags.at[i].snap.id == id) {
-            *ret = tags.at[i].snap;
-            return 0;
-        }
+        if (tags.at[i].id == id)
+            return tag_load(cx, br, tags.at[i].name, ret);
     return branch_no_snapshot(cx, br, id);
 }
 

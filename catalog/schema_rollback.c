@@ -17,6 +17,26 @@
 
 /* --- who uses a newer one --------------------------------------------------------------------- */
 
+/* The schema that this snapshot or changelog names; 0 when it has expired since it was listed. Read with
+ * memory of its own, since there may be many. */
+static int schema_in(struct ctx *cx, struct branch *br, str path, int64_t *ret)
+{
+    CLEANUP(buf_done) struct buf b = {0};
+    struct ctx one;
+    struct snapshot s = {0};
+    ctx_init(&one, cx->arena.max);
+    int rc = io_read(br->table->io, &one, path, br->table->cat->o.snapshot_max_bytes, &b);
+    if (rc == 0)
+        rc = snapshot_decode_file(&one, buf_str(&b), path, &s);
+    else if (rc == E_NOTFOUND)
+        rc = 0;
+    if (rc < 0)
+        cx->err = one.err;
+    *ret = s.schema_id;
+    ctx_done(&one);
+    return rc;
+}
+
 /* The newest schema that a file of this folder names. */
 static int newest_used(struct ctx *cx, struct branch *br, str folder, const char *prefix,
                        bool (*parse)(str, int64_t *), int64_t *max)
@@ -24,18 +44,11 @@ static int newest_used(struct ctx *cx, struct branch *br, str folder, const char
     struct ids ids;
     TRY(branch_ids(cx, br, folder, parse, 0, INT64_MAX, &ids));
     for (size_t i = 0; i < ids.n; i++) {
-        CLEANUP(buf_done) struct buf b = {0};
-        struct snapshot s;
+        int64_t schema;
         str path;
         TRY(ctx_text(cx, &path, "%.*s/%s%lld", STR(folder), prefix, (long long)ids.at[i]));
-        int rc = io_read(br->table->io, cx, path, br->table->cat->o.snapshot_max_bytes, &b);
-        if (rc == E_NOTFOUND) { /* expired since it was listed */
-            ctx_reset_err(cx);
-            continue;
-        }
-        TRY(rc);
-        TRY(snapshot_decode_file(cx, buf_str(&b), path, &s));
-        *max = s.schema_id > *max ? s.schema_id : *max;
+        TRY(schema_in(cx, br, path, &schema));
+        *max = schema > *max ? schema : *max;
     }
     return 0;
 }
@@ -53,7 +66,7 @@ static int newest_in_use(struct ctx *cx, struct branch *br, int64_t *ret)
     TRY(newest_used(cx, br, changelogs, "changelog-", layout_changelog_id, ret));
     TRY(branch_tags(cx, br, &tags));
     for (size_t i = 0; i < tags.n; i++)
-        *ret = tags.at[i].snap.schema_id > *ret ? tags.at[i].snap.schema_id : *ret;
+        *ret = tags.at[i].schema_id > *ret ? tags.at[i].schema_id : *ret;
     return 0;
 }
 

@@ -405,6 +405,40 @@ def test_rollback_takes_tags_above():
     latch.eventually(lambda: not os.path.exists(t.dir), "the directory of a dropped table goes")
 
 
+def test_rollback_past_more_tags_than_memory():
+    """All of them together are larger than request.memory; what was begun must be finished."""
+    server = latch.Server(env={"LATCH_REQUEST_MEMORY": "8MiB"})
+    with server.client() as c:
+        t = raw.new_table(c)
+        first = t.append()
+        big = t.snapshot(first, properties={"p": "x" * 1000000})
+        assert t.commit(big, first["uuid"])
+        for i in range(12):
+            make(t, "t%d" % i).ok()
+        assert t.set_option("a", "b").status == 200
+        t.rollback_schema(0).ok()
+        t.rollback({"type": "snapshot", "snapshotId": 1}).ok()
+        assert t.head() == first and names(t)["tags"] == []
+    server.stop()
+
+
+@latch.expect_errors("http.failed")
+def test_what_is_no_tag_file_is_not_the_clients_fault():
+    t = new_table(1)
+    os.makedirs(t.file("tag"))
+    os.symlink("/etc/passwd", t.file("tag", "tag-link"))
+    os.mkfifo(t.file("tag", "tag-pipe"))
+    with open(t.file("tag", "tag-huge"), "wb") as f:
+        f.truncate(1 << 40)
+    for name in ("link", "pipe", "huge"):
+        get(t, name).error(500)
+        client().get(t.url + "/snapshots/" + name).error(500)
+        t.rollback({"type": "tag", "tagName": name}).error(500)
+    for name in ("x" * 252, "x" * 255):
+        get(t, name).error(404, "TAG")
+        client().get(t.url + "/snapshots/" + name).error(404, "SNAPSHOT")
+
+
 def test_same_tags_by_many_against_rollback():
     t = new_table(4)
     shared, stop, problems, counts = ["r%d" % i for i in range(5)], threading.Event(), [], {}
