@@ -465,6 +465,29 @@ int branch_partitions_drop(struct ctx *cx, struct branch *br, const struct json 
     return change_end(cx, br, &ch, rc);
 }
 
+static int by_key(const void *a, const void *b)
+{
+    const struct partition_delta *x = a, *y = b;
+    return str_cmp(x->key, y->key);
+}
+
+/* Takes out what another one covers: else a long list of one prefix would keep the store's only writer
+ * busy with all partitions below it, once for each. Returns how many are left. */
+static size_t parts_apart(struct partition_delta *parts, size_t n)
+{
+    size_t k = 0;
+    if (n > 1)
+        qsort(parts, n, sizeof *parts, by_key);
+    for (size_t i = 0; i < n; i++) {
+        str last = k ? parts[k - 1].key : STR_NONE;
+        bool covered = k && (str_eq(last, parts[i].key) ||
+                             (str_ends(last, STR_LIT("/")) && str_starts(parts[i].key, last)));
+        if (!covered)
+            parts[k++] = parts[i];
+    }
+    return k;
+}
+
 int branch_partitions_mark(struct ctx *cx, struct branch *br, const struct json *specs)
 {
     const struct partitioning *by;
@@ -473,6 +496,7 @@ int branch_partitions_mark(struct ctx *cx, struct branch *br, const struct json 
     TRY(change_begin(cx, br, "partitions.mark", specs, &by, &ch));
     TRY(keys_make(cx, by, specs, true, &parts));
     ch.parts = parts;
+    ch.n = parts_apart(parts, specs->n);
     int rc = STORE(br->table->cat->o.store, partitions_mark, cx, &ch);
     return change_end(cx, br, &ch, rc);
 }

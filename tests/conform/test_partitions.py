@@ -6,6 +6,7 @@ import os
 import random
 import sys
 import threading
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import latch  # noqa: E402
@@ -395,6 +396,24 @@ def test_drop_and_mark():
     assert os.path.exists(t.snapshot_path(s["id"]))
     commit(t, [stat(ab[1], 2)], s)
     assert [(p["spec"], p["recordCount"]) for p in listed(t)[0]] == [(ab[2], -1), (ab[1], 2)]
+
+
+def test_mark_of_overlapping_specs():
+    t = new_table("dt", "hr")
+    create(t, [{"dt": d, "hr": h} for d in ("1", "10", "2") for h in ("a", "b")])
+    mark(t, [{"dt": "1", "hr": "b"}, {"dt": "1"}, {"dt": "2", "hr": "a"}, {"dt": "1"}, {"dt": "2", "hr": "a"}])
+    done = {(p["spec"]["dt"], p["spec"]["hr"]) for p in listed(t)[0] if p["done"]}
+    assert done == {("1", "a"), ("1", "b"), ("2", "a")}, done
+
+
+def test_mark_of_one_prefix_many_times():
+    """The store has one writer: nobody may keep it busy with specs times partitions."""
+    t = new_table("dt", "hr")
+    create(t, [{"dt": "d", "hr": "h%d" % i} for i in range(5000)])
+    start = time.monotonic()
+    mark(t, [{"dt": "d"}] * 10000)
+    assert time.monotonic() - start < 3  # 5 s and more when each is looked at again
+    assert all(p["done"] for p in listed(t, "?maxResults=1000")[0])
 
 
 def test_create_and_drop_at_once():
