@@ -151,12 +151,12 @@ static int set_option(struct schema_edit *e, const struct json *ch)
         old_value = e->old->options.items[at].value;
     if (unchanged(e->old, key, old_value,
                   value)) /* a change before this one may have set another */
-        return old_value.p ? options_set(&e->options, key, old_value) : 0;
+        return old_value.p ? options_edit_set(&e->options, key, old_value) : 0;
     if (is_frozen(key))
         return not_yet(e->cx, key);
     if (e->has_snapshots)
         TRY(check_set(e->cx, e->old, key, old_value, value));
-    return options_set(&e->options, key, value);
+    return options_edit_set(&e->options, key, value);
 }
 
 static int check_remove(struct ctx *cx, const struct schema *old, str key)
@@ -179,7 +179,7 @@ static int remove_option(struct schema_edit *e, const struct json *ch)
         return not_yet(e->cx, key);
     if (e->has_snapshots)
         TRY(check_remove(e->cx, e->old, key));
-    options_remove(&e->options, key);
+    options_edit_remove(&e->options, key);
     return 0;
 }
 
@@ -248,13 +248,13 @@ static int edit_init(struct schema_edit *e, const struct schema *old, int32_t hi
     e->add_before_partition = option_on(old, "add-column-before-partition", false);
     map_init(&e->indexed);
     renames_init(&e->renames);
-    TRY(options_init(e->cx, &old->options, &e->options));
+    TRY(options_edit_init(e->cx, &old->options, &e->options));
     return find_indexed(e);
 }
 
 static void edit_done(struct schema_edit *e)
 {
-    options_done(&e->options);
+    options_edit_done(&e->options);
     column_tree_done(&e->columns);
     renames_done(&e->renames);
     map_done(&e->indexed);
@@ -264,7 +264,7 @@ static int edit_result(struct schema_edit *e, struct schema *s)
 {
     TRY(renames_in_keys(e->cx, &e->renames, &e->primary_keys));
     TRY(renames_in_options(e->cx, &e->renames, &e->options));
-    TRY(options_result(&e->options, &s->options));
+    TRY(options_edit_result(&e->options, &s->options));
     if (e->columns.top)
         TRY(column_tree_result(&e->columns, &s->fields, &s->n_fields));
     s->primary_keys = e->primary_keys;

@@ -453,7 +453,7 @@ static int update_type(struct schema_edit *e, const struct json *change)
         return not_convertible(e, &at, to);
     TRY(set_type(e, &at, to));
     at.column->inner = NULL; /* what may be cast to is atomic: if there was a ROW, it is gone */
-    return default_value_check(cx, at.column->f.type, at.column->f.default_value);
+    return default_value_check(cx, &at.column->f);
 }
 
 static int update_nullability(struct schema_edit *e, const struct json *change)
@@ -504,9 +504,8 @@ static int update_default(struct schema_edit *e, const struct json *change)
     TRY(find_column(e, &p, &at));
     if (value.p)
         TRY(column_settle(e->cx, at.column));
-    TRY(default_value_check(e->cx, at.column->f.type, value));
     at.column->f.default_value = value;
-    return 0;
+    return default_value_check(e->cx, &at.column->f);
 }
 
 /* --- */

@@ -80,12 +80,12 @@ static int rename_list_option(struct ctx *cx, const struct renames *r, const cha
                               struct options_edit *options)
 {
     CLEANUP(buf_done) struct buf b = {0};
-    str value = options_get(options, str_of(key));
+    str value = options_edit_get(options, str_of(key));
     if (str_trim(value).len == 0)
         return 0;
     put_renamed(r, &b, value);
     value = buf_fail(&b) ? STR_NONE : str_dup(&cx->arena, buf_str(&b));
-    return value.p ? options_set(options, str_of(key), value) : ctx_nomem(cx);
+    return value.p ? options_edit_set(options, str_of(key), value) : ctx_nomem(cx);
 }
 
 /* fields.<column>.<suffix> or fields.<column>,<column>.<suffix> */
@@ -164,10 +164,10 @@ int renames_in_options(struct ctx *cx, const struct renames *r, struct options_e
         return 0;
     TRY(rename_list_option(cx, r, "bucket-key", options));
     TRY(rename_list_option(cx, r, "sequence.field", options));
-    TRY(options_each(options, look_at_option, &c));
+    TRY(options_edit_each(options, look_at_option, &c));
     for (struct change *n = c.all; n; n = n->next)
-        options_remove(options, n->old_key);
+        options_edit_remove(options, n->old_key);
     for (struct change *n = c.all; n; n = n->next)
-        TRY(options_set(options, n->key, n->value));
+        TRY(options_edit_set(options, n->key, n->value));
     return 0;
 }

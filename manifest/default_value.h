@@ -4,7 +4,7 @@
 
 #include "manifest/types.h"
 
-/* 0 for STR_NONE (no default) and for what Paimon casts without an exception; else E_INVAL. */
-int default_value_check(struct ctx *cx, const struct data_type *t, str text) WARN_UNUSED;
+/* 0 without a default and for one that Paimon casts without an exception; else E_INVAL. */
+int default_value_check(struct ctx *cx, const struct data_field *f) WARN_UNUSED;
 
 #endif

@@ -172,15 +172,16 @@ static int make_blob(struct ctx *cx, const struct directive *d, const struct dat
 
 static int note(const struct kind *k, str column, struct options_edit *options)
 {
-    if (k->older && options_get(options, str_of(k->option)).len == 0) {
-        str moved = options_get(options, str_of(k->older));
+    if (k->older && options_edit_get(options, str_of(k->option)).len == 0) {
+        str moved = options_edit_get(options, str_of(k->older));
         if (moved.len > 0) {
             moved = str_dup(&options->cx->arena, moved); /* it may go with the option */
-            TRY(moved.p ? options_set(options, str_of(k->option), moved) : ctx_nomem(options->cx));
+            TRY(moved.p ? options_edit_set(options, str_of(k->option), moved)
+                        : ctx_nomem(options->cx));
         }
-        options_remove(options, str_of(k->older));
+        options_edit_remove(options, str_of(k->older));
     }
-    return options_list_add(options, str_of(k->option), column);
+    return options_edit_list_add(options, str_of(k->option), column);
 }
 
 int directive_apply(struct ctx *cx, struct data_field *f, struct options_edit *options, bool *ret)
@@ -219,13 +220,13 @@ int directives_apply(struct ctx *cx, struct schema *s)
     struct data_field *fields = ARENA_ARRAY(&cx->arena, struct data_field, s->n_fields);
     if (!fields)
         return ctx_nomem(cx);
-    CLEANUP(options_done) struct options_edit options;
-    TRY(options_init(cx, &s->options, &options));
+    CLEANUP(options_edit_done) struct options_edit options;
+    TRY(options_edit_init(cx, &s->options, &options));
     for (size_t i = 0; i < s->n_fields; i++) {
         fields[i] = s->fields[i];
         TRY(directive_apply(cx, &fields[i], &options, &applied));
     }
-    TRY(options_result(&options, &s->options));
+    TRY(options_edit_result(&options, &s->options));
     s->fields = fields;
     return 0;
 }
@@ -239,7 +240,7 @@ static int forget_option(struct ctx *cx, str column, const char *suffix, const c
     buf_addf(&key, "%s.%.*s.%s", prefix, STR(column), suffix);
     if (buf_fail(&key))
         return ctx_nomem(cx);
-    options_remove(options, buf_str(&key));
+    options_edit_remove(options, buf_str(&key));
     return 0;
 }
 
@@ -251,9 +252,9 @@ int directive_forget(struct ctx *cx, const struct data_field *f, struct options_
     for (size_t i = 0; i < N_KINDS; i++) {
         if (!(i == KIND_VECTOR ? vector : blob))
             continue;
-        TRY(options_list_remove(options, str_of(kinds[i].option), f->name));
+        TRY(options_edit_list_remove(options, str_of(kinds[i].option), f->name));
         if (kinds[i].older)
-            TRY(options_list_remove(options, str_of(kinds[i].older), f->name));
+            TRY(options_edit_list_remove(options, str_of(kinds[i].older), f->name));
     }
     if (vector)
         return forget_option(cx, f->name, "vector-dim", "field", options);

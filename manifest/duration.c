@@ -9,6 +9,7 @@
  *
  * No state; any thread. */
 #include "manifest/duration.h"
+#include "manifest/java_text.h"
 
 #define NANOS_PER_SECOND 1000000000
 #define TEXT_SHOWN       64
@@ -30,15 +31,6 @@ static const struct unit {
 #define N_UNITS (sizeof units / sizeof *units)
 #define MILLIS  (&units[4])
 
-static str trim(str s)
-{
-    while (s.len && (unsigned char)s.p[0] <= ' ')
-        s = str_cut(s, 1);
-    while (s.len && (unsigned char)s.p[s.len - 1] <= ' ')
-        s.len--;
-    return s;
-}
-
 static const struct unit *unit_of(str label)
 {
     if (label.len == 0)
@@ -50,8 +42,42 @@ static const struct unit *unit_of(str label)
     return NULL;
 }
 
-static int bad(struct ctx *cx, const char *what, str text, const char *why)
+/* NULL, or why the text is no duration. */
+static const char *read_text(str text, struct duration *ret)
 {
+    str rest = java_trim(text);
+    size_t digits = 0;
+    int64_t n, seconds;
+    while (digits < rest.len && rest.p[digits] >= '0' && rest.p[digits] <= '9')
+        digits++;
+    if (digits == 0)
+        return "it does not start with a number";
+    if (!str_to_i64(str_n(rest.p, digits), &n))
+        return "the number is too large";
+    const struct unit *u = unit_of(java_trim(str_cut(rest, digits)));
+    if (!u)
+        return "the unit is not known";
+    if (u->seconds == 0) {
+        int64_t per_second = NANOS_PER_SECOND / u->nanos;
+        *ret = (struct duration){n / per_second, (int32_t)(n % per_second) * u->nanos};
+        return NULL;
+    }
+    if (__builtin_mul_overflow(n, u->seconds, &seconds))
+        return "the number is too large";
+    *ret = (struct duration){seconds, 0};
+    return NULL;
+}
+
+bool duration_of_text(str text, struct duration *ret)
+{
+    return !read_text(text, ret);
+}
+
+int duration_parse(struct ctx *cx, str text, const char *what, struct duration *ret)
+{
+    const char *why = read_text(text, ret);
+    if (!why)
+        return 0;
     int shown = text.len < TEXT_SHOWN ? (int)text.len : TEXT_SHOWN;
     return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE,
                     "%s is \"%.*s\": %s; write a number and a unit out of d, h, min, s, ms, micro, "
@@ -59,29 +85,13 @@ static int bad(struct ctx *cx, const char *what, str text, const char *why)
                     what, shown, text.p ? text.p : "", why);
 }
 
-int duration_parse(struct ctx *cx, str text, const char *what, struct duration *ret)
+int64_t duration_ms(const struct duration *d)
 {
-    str rest = trim(text);
-    size_t digits = 0;
-    int64_t n, seconds;
-    while (digits < rest.len && rest.p[digits] >= '0' && rest.p[digits] <= '9')
-        digits++;
-    if (digits == 0)
-        return bad(cx, what, text, "it does not start with a number");
-    if (!str_to_i64(str_n(rest.p, digits), &n))
-        return bad(cx, what, text, "the number is too large");
-    const struct unit *u = unit_of(trim(str_cut(rest, digits)));
-    if (!u)
-        return bad(cx, what, text, "the unit is not known");
-    if (u->seconds == 0) {
-        int64_t per_second = NANOS_PER_SECOND / u->nanos;
-        *ret = (struct duration){n / per_second, (int32_t)(n % per_second) * u->nanos};
-        return 0;
-    }
-    if (__builtin_mul_overflow(n, u->seconds, &seconds))
-        return bad(cx, what, text, "the number is too large");
-    *ret = (struct duration){seconds, 0};
-    return 0;
+    int64_t ms;
+    if (__builtin_mul_overflow(d->seconds, 1000, &ms) ||
+        __builtin_add_overflow(ms, d->nanos / 1000000, &ms))
+        return INT64_MAX;
+    return ms;
 }
 
 /* The number is put together from two, since of nanoseconds it may have more digits than int64. */

@@ -10,9 +10,12 @@ struct duration { /* never negative */
     int32_t nanos; /* 0..999999999 */
 };
 
-/* "1d", "12 hours", "500" (milliseconds), blanks around the number and the unit. E_INVAL with a
- * message that begins with `what`. */
+/* "1d", "12 hours", "500" (milliseconds), blanks around the number and the unit. */
+bool duration_of_text(str text, struct duration *ret);
+/* The same; E_INVAL with a message that begins with `what` and says why not. */
 int duration_parse(struct ctx *cx, str text, const char *what, struct duration *ret) WARN_UNUSED;
+/* Rounded down; what is longer than INT64_MAX ms is INT64_MAX. */
+int64_t duration_ms(const struct duration *d);
 /* The shortest text that duration_parse takes back: a number of the largest unit that fits. */
 void duration_put(struct buf *b, const struct duration *d);
 

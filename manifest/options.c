@@ -1,10 +1,11 @@
 /* options.c - finding options in options.def and reading their texts.
  *
- * Source of the rules: paimon-api Options, OptionsUtils, TimeUtils, MemorySize. Java's exact key
+ * Source of the rules: paimon-api Options, OptionsUtils, MemorySize (durations: duration.c). Java's exact key
  * comes before the former names, and only what counts is read: a wrong text under a former name
  * that is hidden by the key hurts nobody. The table is sorted (a unit test looks), so a lookup is a
  * binary search; former names and field options are few. No state; any thread. */
 #include "manifest/options.h"
+#include "manifest/duration.h"
 #include "manifest/java_text.h"
 #include "proto/base/assert.h"
 
@@ -117,7 +118,7 @@ static bool read_bool(str s, bool *ret)
     return *ret || str_ieq(s, STR_LIT("false"));
 }
 
-/* "10 min" -> 10, "min". False: no digits in front, or too many. */
+/* "64 mb" -> 64, "mb". False: no digits in front, or too many. */
 static bool split_unit(str s, int64_t *ret_n, str *ret_unit)
 {
     size_t digits = 0;
@@ -128,12 +129,15 @@ static bool split_unit(str s, int64_t *ret_n, str *ret_unit)
     return java_int(str_n(s.p, digits), 0, INT64_MAX, ret_n);
 }
 
-static bool is_one_of(str s, const char *names)
+/* Case does not matter; *ret is the spelling of the list. */
+static bool read_enum(str s, str values, str *ret)
 {
-    str rest = str_of(names), name;
-    while (str_split(&rest, ' ', &name))
-        if (str_ieq(s, name))
+    str rest = values, v;
+    while (str_split(&rest, ' ', &v))
+        if (str_ieq(s, v)) {
+            *ret = v;
             return true;
+        }
     return false;
 }
 
@@ -155,55 +159,18 @@ static bool read_memory(str s, int64_t *ret)
     if (unit.len == 0)
         return true;
     for (size_t i = 0; i < COUNT(units); i++)
-        if (is_one_of(unit, units[i].names))
+        if (read_enum(unit, str_of(units[i].names), &unit))
             return !__builtin_mul_overflow(n, INT64_C(1) << units[i].shift, ret);
     return false;
 }
 
-static const struct duration_unit {
-    const char *names;
-    int64_t seconds;        /* 0: less than a second */
-    int64_t per_ms, ms_per; /* below a millisecond, and from there on */
-} duration_units[] = {
-    {"d day days", 86400, 1, 86400000},
-    {"h hour hours", 3600, 1, 3600000},
-    {"min m minute minutes", 60, 1, 60000},
-    {"s sec secs second seconds", 1, 1, 1000},
-    {"ms milli millis millisecond milliseconds", 0, 1, 1},
-    {"\xc2\xb5s micro micros microsecond microseconds", 0, 1000, 1},
-    {"ns nano nanos nanosecond nanoseconds", 0, 1000000, 1},
-};
-
 static bool read_duration(str s, int64_t *ret_ms)
 {
-    str unit;
-    int64_t n, seconds;
-    if (!split_unit(s, &n, &unit))
-        return false;
-    if (unit.len == 0)
-        unit = STR_LIT("ms");
-    for (size_t i = 0; i < COUNT(duration_units); i++) {
-        const struct duration_unit *u = &duration_units[i];
-        if (!is_one_of(unit, u->names))
-            continue;
-        if (__builtin_mul_overflow(n, u->seconds, &seconds)) /* Java counts them in a long */
-            return false;
-        if (__builtin_mul_overflow(n / u->per_ms, u->ms_per, ret_ms))
-            *ret_ms = INT64_MAX;
-        return true;
-    }
-    return false;
-}
-
-static bool read_enum(str s, str values, str *ret)
-{
-    str rest = values, v;
-    while (str_split(&rest, ' ', &v))
-        if (str_ieq(s, v)) {
-            *ret = v;
-            return true;
-        }
-    return false;
+    struct duration d;
+    bool ok = duration_of_text(s, &d);
+    if (ok)
+        *ret_ms = duration_ms(&d);
+    return ok;
 }
 
 /* Items separated by ',', each with one ':'. Quotes may hide either, so what has them passes. */

@@ -51,16 +51,16 @@ static int need(struct options_edit *o, str key, struct option_edit **ret)
     return 0;
 }
 
-int options_init(struct ctx *cx, const struct kv_list *from, struct options_edit *ret)
+int options_edit_init(struct ctx *cx, const struct kv_list *from, struct options_edit *ret)
 {
     *ret = (struct options_edit){.cx = cx};
     map_init(&ret->by_key);
     for (size_t i = 0; i < from->n; i++)
-        TRY(options_set(ret, from->items[i].key, from->items[i].value));
+        TRY(options_edit_set(ret, from->items[i].key, from->items[i].value));
     return 0;
 }
 
-void options_done(struct options_edit *o)
+void options_edit_done(struct options_edit *o)
 {
     for (struct option_edit *e = o->all; e; e = e->next)
         list_end(e);
@@ -68,13 +68,13 @@ void options_done(struct options_edit *o)
     *o = (struct options_edit){0};
 }
 
-str options_get(const struct options_edit *o, str key)
+str options_edit_get(const struct options_edit *o, str key)
 {
     const struct option_edit *e = find(o, key);
     return e ? e->value : STR_NONE;
 }
 
-int options_set(struct options_edit *o, str key, str value)
+int options_edit_set(struct options_edit *o, str key, str value)
 {
     struct option_edit *e;
     TRY(need(o, key, &e));
@@ -83,7 +83,7 @@ int options_set(struct options_edit *o, str key, str value)
     return 0;
 }
 
-void options_remove(struct options_edit *o, str key)
+void options_edit_remove(struct options_edit *o, str key)
 {
     struct option_edit *e = find(o, key);
     if (!e)
@@ -122,7 +122,7 @@ static int list_begin(struct options_edit *o, struct option_edit *e)
     return 0;
 }
 
-int options_list_add(struct options_edit *o, str key, str name)
+int options_edit_list_add(struct options_edit *o, str key, str name)
 {
     struct option_edit *e;
     TRY(need(o, key, &e));
@@ -133,7 +133,7 @@ int options_list_add(struct options_edit *o, str key, str name)
     return 0;
 }
 
-int options_list_remove(struct options_edit *o, str key, str name)
+int options_edit_list_remove(struct options_edit *o, str key, str name)
 {
     struct option_edit *e = find(o, key);
     struct buf left = {0};
@@ -155,7 +155,7 @@ int options_list_remove(struct options_edit *o, str key, str name)
     if (buf_fail(&e->text))
         return ctx_nomem(o->cx);
     if (e->text.len == 0)
-        options_remove(o, key);
+        options_edit_remove(o, key);
     return 0;
 }
 
@@ -164,7 +164,7 @@ static int by_key(const void *pa, const void *pb)
     return str_cmp(((const struct kv *)pa)->key, ((const struct kv *)pb)->key);
 }
 
-int options_result(struct options_edit *o, struct kv_list *ret)
+int options_edit_result(struct options_edit *o, struct kv_list *ret)
 {
     size_t n = 0;
     *ret = (struct kv_list){0};
@@ -186,7 +186,7 @@ int options_result(struct options_edit *o, struct kv_list *ret)
     return 0;
 }
 
-int options_each(struct options_edit *o, int (*fn)(void *arg, str key, str value), void *arg)
+int options_edit_each(struct options_edit *o, int (*fn)(void *arg, str key, str value), void *arg)
 {
     for (struct option_edit *e = o->all; e; e = e->next)
         if (e->value.p)

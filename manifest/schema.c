@@ -8,6 +8,7 @@
  * always there (Java refuses a schema without them), types are in Java's canonical text (pypaimon
  * and paimon-rust do not know every spelling that Java takes). No state; any thread. */
 #include "manifest/schema.h"
+#include "manifest/options.h"
 #include "proto/base/assert.h"
 #include "proto/base/mem.h"
 
@@ -20,17 +21,6 @@
 str schema_option(const struct schema *s, const char *key)
 {
     return kv_get(&s->options, key);
-}
-
-int schema_option_bool(struct ctx *cx, const struct schema *s, const char *key, bool dflt,
-                       bool *ret)
-{
-    str v = schema_option(s, key);
-    if (v.p && !str_ieq(v, STR_LIT("true")) && !str_ieq(v, STR_LIT("false")))
-        return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE,
-                        "option %s is \"%.*s\"; it must be true or false", key, SHOWN(v));
-    *ret = v.p ? str_ieq(v, STR_LIT("true")) : dflt;
-    return 0;
 }
 
 const struct data_field *schema_field(const struct schema *s, str name)
@@ -266,7 +256,7 @@ int schema_settle(struct ctx *cx, struct schema *s)
     TRY(take_key_option(cx, s, "primary-key", &s->primary_keys, "primaryKeys"));
     TRY(check_keys(cx, s, &s->partition_keys, "partition"));
     TRY(check_keys(cx, s, &s->primary_keys, "primary"));
-    TRY(schema_option_bool(cx, s, "primary-key.nullable", false, &nullable));
+    TRY(opt_bool(cx, &s->options, "primary-key.nullable", &nullable));
     if (s->primary_keys.n > 0)
         return set_key_nullability(cx, s, nullable);
     return 0;

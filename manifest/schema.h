@@ -63,10 +63,7 @@ int schema_decode_file(struct ctx *cx, str text, str file_name,
                        struct table_schema *ret) WARN_UNUSED;
 void schema_encode_file(struct json_out *o, const struct table_schema *ts);
 
-str schema_option(const struct schema *s, const char *key); /* STR_NONE: not set */
-/* Boolean option, in any case of letters; E_INVAL when it is neither true nor false. */
-int schema_option_bool(struct ctx *cx, const struct schema *s, const char *key, bool dflt,
-                       bool *ret) WARN_UNUSED;
+str schema_option(const struct schema *s, const char *key);              /* STR_NONE: not set */
 const struct data_field *schema_field(const struct schema *s, str name); /* NULL: none */
 bool schema_is_key(const struct str_list *keys, str name);
 

@@ -6,6 +6,7 @@
  * Java throws UnsupportedOperationException, else E_INVAL. First every option is read by its type,
  * so the rules behind it meet no wrong text. What only some lines of Paimon refuse is accepted.
  * Time is linear in columns and options, as lookups go through a map. No state; any thread. */
+#include "manifest/default_value.h"
 #include "manifest/schema_check_int.h"
 #include "proto/base/assert.h"
 
@@ -86,7 +87,7 @@ static int check_key_types(struct ctx *cx, const struct schema *s, const struct 
 static int check_primary(struct ctx *cx, const struct schema *s)
 {
     bool nullable = false;
-    TRY(schema_option_bool(cx, s, "primary-key.nullable", false, &nullable));
+    TRY(opt_bool(cx, &s->options, "primary-key.nullable", &nullable));
     if (nullable && s->primary_keys.n == 0)
         return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE,
                         "option primary-key.nullable is only for tables with primary keys; remove "
@@ -137,7 +138,9 @@ static int check_rules(struct check *c)
     TRY(check_producer(c));
     TRY(check_format(c));
     TRY(check_features(c));
-    return check_defaults(c);
+    for (size_t i = 0; i < c->s->n_fields; i++)
+        TRY(default_value_check(c->cx, &c->s->fields[i]));
+    return 0;
 }
 
 int schema_check_table(struct ctx *cx, const struct schema *s)

@@ -38,6 +38,5 @@ int check_engine(struct check *c) WARN_UNUSED;   /* merge-engine and the options
 int check_producer(struct check *c) WARN_UNUSED; /* changelog-producer */
 int check_format(struct check *c) WARN_UNUSED;   /* file formats; BLOB and VECTOR columns */
 int check_features(struct check *c) WARN_UNUSED; /* row tracking, clustering, chains, ... */
-int check_defaults(struct check *c) WARN_UNUSED; /* default values of columns */
 
 #endif

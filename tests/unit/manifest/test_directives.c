@@ -181,22 +181,22 @@ static void forgotten(void **state)
     struct data_type vector = {.kind = TYPE_VECTOR}, blob = {.kind = TYPE_BLOB},
                      map = {.kind = TYPE_MAP};
     map.value = &vector;
-    assert_int_equal(options_init(&cx, &s.options, &o), 0);
+    assert_int_equal(options_edit_init(&cx, &s.options, &o), 0);
     assert_int_equal(directive_forget(&cx, &f, &o), 0); /* an ARRAY is in none of them */
     assert_int_equal(o.n, 6);
     f.type = &vector;
     assert_int_equal(directive_forget(&cx, &f, &o), 0);
-    same(options_get(&o, S("vector-field")), "x");
-    same(options_get(&o, S("field.c.vector-dim")), NULL);
-    same(options_get(&o, S("blob-field")), "c");
+    same(options_edit_get(&o, S("vector-field")), "x");
+    same(options_edit_get(&o, S("field.c.vector-dim")), NULL);
+    same(options_edit_get(&o, S("blob-field")), "c");
     f.type = &blob;
     assert_int_equal(directive_forget(&cx, &f, &o), 0);
-    same(options_get(&o, S("blob-field")), NULL);
-    same(options_get(&o, S("blob.stored-descriptor-fields")), "x,y");
+    same(options_edit_get(&o, S("blob-field")), NULL);
+    same(options_edit_get(&o, S("blob.stored-descriptor-fields")), "x,y");
     f.type = &map;
     assert_int_equal(directive_forget(&cx, &f, &o), 0);
-    same(options_get(&o, S("fields.c.map.storage-layout")), NULL);
-    same(options_get(&o, S("fields.c.distinct")), "true");
+    same(options_edit_get(&o, S("fields.c.map.storage-layout")), NULL);
+    same(options_edit_get(&o, S("fields.c.distinct")), "true");
     assert_int_equal(o.n, 3);
     /* The older name's list moves over also when it was edited before. */
     f.type = &vector;
@@ -206,9 +206,9 @@ static void forgotten(void **state)
     f.type = &bytes;
     assert_int_equal(directive_apply(&cx, &f, &o, &applied_one), 0);
     assert_true(applied_one);
-    same(options_get(&o, S("blob-descriptor-field")), "x,y,c");
-    same(options_get(&o, S("blob.stored-descriptor-fields")), NULL);
-    options_done(&o);
+    same(options_edit_get(&o, S("blob-descriptor-field")), "x,y,c");
+    same(options_edit_get(&o, S("blob.stored-descriptor-fields")), NULL);
+    options_edit_done(&o);
 }
 
 /* --- the editor ------------------------------------------------------------------------------- */
@@ -218,29 +218,29 @@ static void edited_options(void **state)
     (void)state;
     struct options_edit o;
     struct kv_list l, from = {(const struct kv[]){{S("a"), S("1")}, {S("l"), S("x")}}, 2};
-    assert_int_equal(options_init(&cx, &from, &o), 0);
-    assert_int_equal(options_set(&o, S("b"), S("")), 0);
-    options_remove(&o, S("a"));
-    options_remove(&o, S("nix"));
-    assert_int_equal(options_list_add(&o, S("l"), S("y")), 0);
-    same(options_get(&o, S("l")), "x,y");
-    assert_int_equal(options_set(&o, S("l"), S("z")), 0); /* ends the list */
-    assert_int_equal(options_list_add(&o, S("l"), S("x")), 0);
-    assert_int_equal(options_list_add(&o, S("new"), S("n")), 0);
-    assert_int_equal(options_list_remove(&o, S("new"), S("other")), 0);
-    assert_int_equal(options_list_remove(&o, S("nix"), S("n")), 0);
-    assert_int_equal(options_list_remove(&o, S("b"), S("n")), 0);
-    assert_int_equal(options_result(&o, &l), 0);
-    options_done(&o);
+    assert_int_equal(options_edit_init(&cx, &from, &o), 0);
+    assert_int_equal(options_edit_set(&o, S("b"), S("")), 0);
+    options_edit_remove(&o, S("a"));
+    options_edit_remove(&o, S("nix"));
+    assert_int_equal(options_edit_list_add(&o, S("l"), S("y")), 0);
+    same(options_edit_get(&o, S("l")), "x,y");
+    assert_int_equal(options_edit_set(&o, S("l"), S("z")), 0); /* ends the list */
+    assert_int_equal(options_edit_list_add(&o, S("l"), S("x")), 0);
+    assert_int_equal(options_edit_list_add(&o, S("new"), S("n")), 0);
+    assert_int_equal(options_edit_list_remove(&o, S("new"), S("other")), 0);
+    assert_int_equal(options_edit_list_remove(&o, S("nix"), S("n")), 0);
+    assert_int_equal(options_edit_list_remove(&o, S("b"), S("n")), 0);
+    assert_int_equal(options_edit_result(&o, &l), 0);
+    options_edit_done(&o);
     assert_int_equal(l.n, 3); /* sorted, and its own */
     same(l.items[0].key, "b");
     same(l.items[0].value, "");
     same(l.items[1].value, "z,x");
     same(l.items[2].value, "n");
-    assert_int_equal(options_init(&cx, &(struct kv_list){0}, &o), 0);
-    assert_int_equal(options_result(&o, &l), 0);
+    assert_int_equal(options_edit_init(&cx, &(struct kv_list){0}, &o), 0);
+    assert_int_equal(options_edit_result(&o, &l), 0);
     assert_int_equal(l.n, 0);
-    options_done(&o);
+    options_edit_done(&o);
 }
 
 static void many_columns(void **state)
