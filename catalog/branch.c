@@ -22,10 +22,8 @@ int branch_gone(struct ctx *cx, struct branch *br)
 {
     str db, name;
     table_names(br->table, &db, &name);
-    if (!layout_is_main(str_of(br->name)) && !atomic_load(&br->table->dead)) {
-        str object = branch_object(cx, br); /* "db.t$branch_b" */
-        name = str_cut(object, db.len + 1 < object.len ? db.len + 1 : 0);
-    }
+    if (!atomic_load(&br->table->dead))
+        name = branch_object(cx, br);
     return ctx_fail(cx, E_NOTFOUND, RES_TABLE, name, "table %.*s.%.*s does not exist", STR(db),
                     STR(name));
 }
@@ -33,11 +31,11 @@ int branch_gone(struct ctx *cx, struct branch *br)
 /* The files of such a table are the clients' own: there are no snapshots to speak of. */
 static int branch_unmanaged(struct ctx *cx, struct branch *br)
 {
-    str object = branch_object(cx, br);
-    return ctx_fail(cx, E_UNSUPPORTED, RES_TABLE, object,
+    str full = branch_full_name(cx, br);
+    return ctx_fail(cx, E_UNSUPPORTED, RES_TABLE, branch_object(cx, br),
                     "%.*s is no table with snapshots (its option 'type' says so): it has no "
                     "commits, branches and tags",
-                    STR(object));
+                    STR(full));
 }
 
 int branch_error(struct ctx *cx, struct branch *br, str db, str object, int rc)
@@ -231,9 +229,9 @@ int branch_may_change(struct ctx *cx, struct branch *br)
 {
     if (!br->forked)
         return 0;
-    str object = branch_object(cx, br);
-    return ctx_fail(cx, E_BUSY, RES_TABLE, object,
-                    "table %.*s takes no change: %s; nothing was done", STR(object),
+    str full = branch_full_name(cx, br);
+    return ctx_fail(cx, E_BUSY, RES_TABLE, branch_object(cx, br),
+                    "table %.*s takes no change: %s; nothing was done", STR(full),
                     br->fork_why ? br->fork_why : "it is forked");
 }
 

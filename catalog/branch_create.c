@@ -185,7 +185,7 @@ static int made(struct ctx *cx, struct branch *br, const struct table_schema *ts
     branch_forget(br);
     TRY(rc);
     IGNORE(branch_set_intent(br, 0, STR_NONE, STR_NONE));
-    log_info("catalog", "branch.created", LS("table", branch_object(cx, br)),
+    log_info("catalog", "branch.created", LS("table", branch_full_name(cx, br)),
              LI("snapshot", head->id), LS("by", cx->principal), LS("req", cx->request_id));
     return 0;
 }
@@ -270,7 +270,7 @@ static int create(struct ctx *cx, struct branch *br, const struct source *src)
     struct err_rec first = cx->err;
     ctx_reset_err(cx);
     if (io_remove_tree(br->table->io, cx, stage) < 0 || branch_unmade(cx, br, "branch.undone") < 0)
-        log_warn("catalog", "branch.waits", LS("table", branch_object(cx, br)),
+        log_warn("catalog", "branch.waits", LS("table", branch_full_name(cx, br)),
                  LZ("err", cx->err.msg));
     cx->err = first;
     if (rc == E_EXISTS) /* a directory that somebody else made meanwhile */

@@ -164,7 +164,7 @@ int branch_drop_finish(struct ctx *cx, struct branch *br)
     if (rc < 0 && rc != E_NOTFOUND)
         return rc;
     ctx_reset_err(cx);
-    log_info("catalog", "branch.dropped", LS("table", branch_object(cx, br)),
+    log_info("catalog", "branch.dropped", LS("table", branch_full_name(cx, br)),
              LS("by", cx->principal), LS("req", cx->request_id));
     return branch_unmade(cx, br, "branch.dropped");
 }
@@ -225,7 +225,7 @@ int branch_rename_finish(struct ctx *cx, struct branch *br)
         TRY(io_sync(t->io, cx, &folder, 1));
     IGNORE(INJECT(BRANCH_MOVED));
     TRY(record_name(cx, br, to));
-    log_info("catalog", "branch.renamed", LS("table", branch_object(cx, br)), LS("to", to),
+    log_info("catalog", "branch.renamed", LS("table", branch_full_name(cx, br)), LS("to", to),
              LS("by", cx->principal), LS("req", cx->request_id));
     branch_forget(br);
     IGNORE(branch_set_intent(br, 0, STR_NONE, STR_NONE));

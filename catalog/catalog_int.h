@@ -256,7 +256,9 @@ int branch_gone(struct ctx *cx, struct branch *br); /* the 404 of a dropped tabl
 int branch_set_intent(struct branch *br, int64_t id, str kind, str args); /* E_NOMEM; id 0 clears */
 /* The store may hold something else than we do: the next turn reads the branch again. */
 void branch_forget(struct branch *br);
-str branch_object(struct ctx *cx, struct branch *br); /* "db.t" or "db.t$branch_b", for messages */
+/* As clients ask for it: "t" or "t$branch_b". The name of the resource in errors. */
+str branch_object(struct ctx *cx, struct branch *br);
+str branch_full_name(struct ctx *cx, struct branch *br); /* "db.t$branch_b", for messages */
 
 /* --- catchup.c (strand; snapshot_load: any thread that may block) --- */
 int branch_catch_up(struct ctx *cx, struct branch *br) WARN_UNUSED;
@@ -301,10 +303,33 @@ void partitioning_forget(struct branch *br); /* (strand) the schema changed */
 int partitions_tidy(struct ctx *cx, struct catalog *c) WARN_UNUSED;
 
 /* --- snapshots.c ------------------------------------------------------------------------------ */
+int branch_no_snapshot(struct ctx *cx, struct branch *br, int64_t id); /* the 404 */
+/* Gives `raw` of a tag's snapshot the text of a snapshot file, without the members of a tag. */
+int snapshot_trim(struct ctx *cx, struct snapshot *s) WARN_UNUSED;
+
+/* --- folder.c --------------------------------------------------------------------------------- */
+/* Whatever is in a folder. One that is not there is empty, in all of these. (any thread that may
+ * block) */
+int branch_files(struct ctx *cx, struct branch *br, str folder, struct io_entry **ret,
+                 size_t *ret_n) WARN_UNUSED;
+struct ids { /* in the context's arena */
+    int64_t *at;
+    size_t n;
+};
+/* The ids of the files of a folder, above < id <= up_to, newest first. A folder that is not there is
+ * empty. (any thread that may block) */
+int branch_ids(struct ctx *cx, struct branch *br, str folder, bool (*parse)(str, int64_t *),
+               int64_t above, int64_t up_to, struct ids *ret) WARN_UNUSED;
+/* The names of a folder's files, as `parse` takes them off the file names: a page, ascending. A
+ * folder that is not there is empty. Names that are no UTF-8 cannot be asked for and are left out.
+ * (any thread that may block) */
+int branch_names(struct ctx *cx, struct branch *br, str folder, bool (*parse)(str, str *),
+                 const struct page_in *in, str **ret, size_t *ret_n) WARN_UNUSED;
+
+/* --- tag.c ------------------------------------------------------------------------------------ */
 /* The snapshot of a tag; `raw` is the tag's own text, until snapshot_trim gives it the text of a
  * snapshot file, without the members that only tags have. E_NOTFOUND (RES_TAG). */
 int tag_load(struct ctx *cx, struct branch *br, str tag, struct snapshot *ret) WARN_UNUSED;
-int snapshot_trim(struct ctx *cx, struct snapshot *s) WARN_UNUSED;
 struct tag_at {
     str name;
     struct snapshot snap; /* as tag_load gives it */
@@ -315,21 +340,6 @@ struct tags { /* in the context's arena */
 };
 /* All tag files that can be read. (any thread that may block) */
 int branch_tags(struct ctx *cx, struct branch *br, struct tags *ret) WARN_UNUSED;
-struct ids { /* in the context's arena */
-    int64_t *at;
-    size_t n;
-};
-/* The ids of the files of a folder, above < id <= up_to, newest first. A folder that is not there is
- * empty. (any thread that may block) */
-int branch_ids(struct ctx *cx, struct branch *br, str dir, bool (*parse)(str, int64_t *),
-               int64_t above, int64_t up_to, struct ids *ret) WARN_UNUSED;
-
-/* --- tag.c --- */
-/* The names of a folder's files, as `parse` takes them off the file names: a page, ascending. A
- * folder that is not there is empty. Names that are no UTF-8 cannot be asked for and are left out.
- * (any thread that may block) */
-int branch_names(struct ctx *cx, struct branch *br, str dir, bool (*parse)(str, str *),
-                 const struct page_in *in, str **ret, size_t *ret_n) WARN_UNUSED;
 /* A row for a change that is a file and needs no other row. Best effort: the change is done. */
 void branch_audit(struct ctx *cx, struct branch *br, const char *action, str detail);
 

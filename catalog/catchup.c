@@ -170,8 +170,8 @@ static int head_changed(struct ctx *cx, struct branch *br, const struct io_stat 
         return 0;
     }
     COUNT(br->table->cat, head_changed);
-    log_warn("catalog", "head.changed", LS("table", branch_object(cx, br)), LI("snapshot", h->id),
-             LS("uuid", s.uuid), LS("uuid_before", h->uuid));
+    log_warn("catalog", "head.changed", LS("table", branch_full_name(cx, br)),
+             LI("snapshot", h->id), LS("uuid", s.uuid), LS("uuid_before", h->uuid));
     outcome_ring_forget(&br->recent, h->id - 1);
     return take(cx, br, &s, "snapshot.believe", st);
 }
@@ -221,8 +221,8 @@ static int adopt_next(struct ctx *cx, struct branch *br)
     if (taken <= 0)
         return taken;
     COUNT(br->table->cat, adopted);
-    log_info("catalog", "snapshot.adopted", LS("table", branch_object(cx, br)), LI("snapshot", id),
-             LS("uuid", s.uuid));
+    log_info("catalog", "snapshot.adopted", LS("table", branch_full_name(cx, br)),
+             LI("snapshot", id), LS("uuid", s.uuid));
     return 1;
 }
 
@@ -244,8 +244,8 @@ int branch_catch_up(struct ctx *cx, struct branch *br)
     }
     if (br->forked == was)
         return 0;
-    log_warn("catalog", was ? "branch.whole" : "branch.forked", LS("table", branch_object(cx, br)),
-             LZ("why", was ? "" : br->fork_why));
+    log_warn("catalog", was ? "branch.whole" : "branch.forked",
+             LS("table", branch_full_name(cx, br)), LZ("why", was ? "" : br->fork_why));
     atomic_fetch_add(&br->table->cat->n_forked, was ? -1 : 1);
     if (!was)
         COUNT(br->table->cat, forked);

@@ -232,7 +232,7 @@ static void done(struct ctx *cx, struct commit *cm, bool success, const char *ho
 {
     enum log_level lvl = success ? LOG_INFO : LOG_DEBUG; /* a lost race is nobody's news */
     LOG_AT(lvl, "catalog", success ? "commit.done" : "commit.false",
-           LS("table", branch_object(cx, cm->br)), LI("snapshot", cm->snap.id), LZ("how", how),
+           LS("table", branch_full_name(cx, cm->br)), LI("snapshot", cm->snap.id), LZ("how", how),
            LZ("kind", commit_kind_name(cm->snap.commit_kind)), LS("user", cm->snap.commit_user),
            LS("req", cx->request_id));
 }

@@ -78,7 +78,7 @@ static int look(struct ctx *cx, struct branch *br, str id, int *looks, struct co
     if (rc != E_NOTFOUND && rc != E_CORRUPT && rc != E_TOOBIG && rc != E_INVAL)
         return rc;
     if (rc != E_NOTFOUND) /* else it was deleted since it was listed */
-        log_warn("catalog", "consumer.unreadable", LS("table", branch_object(cx, br)),
+        log_warn("catalog", "consumer.unreadable", LS("table", branch_full_name(cx, br)),
                  LS("consumer", id), LZ("err", cx->err.msg));
     ctx_reset_err(cx);
     return 0;
@@ -144,7 +144,7 @@ static int write_file(struct ctx *cx, struct branch *br, str path, str text)
 
 static void done(struct ctx *cx, struct branch *br, const char *action, str id)
 {
-    log_info("catalog", action, LS("table", branch_object(cx, br)), LS("consumer", id),
+    log_info("catalog", action, LS("table", branch_full_name(cx, br)), LS("consumer", id),
              LS("by", cx->principal), LS("req", cx->request_id));
     branch_audit(cx, br, action, id);
 }

@@ -166,7 +166,7 @@ int history_apply(struct ctx *cx, struct branch *br, const struct snapshot *to,
     branch_forget_users(br);
     partitioning_forget(br);
     branch_publish(br, h ? head_ref(h) : br->head);
-    log_info("catalog", action, LS("table", branch_object(cx, br)),
+    log_info("catalog", action, LS("table", branch_full_name(cx, br)),
              LI("snapshot", br->head ? br->head->id : 0), LS("by", cx->principal),
              LS("req", cx->request_id));
     return 0;

@@ -111,7 +111,7 @@ static void resume_run(struct strand_task *task)
     struct ctx cx;
     ctx_init(&cx, RESUME_ARENA_MAX);
     if (branch_enter(&cx, r->br) < 0)
-        log_warn("catalog", "intent.waits", LS("table", branch_object(&cx, r->br)),
+        log_warn("catalog", "intent.waits", LS("table", branch_full_name(&cx, r->br)),
                  LZ("err", cx.err.msg));
     ctx_done(&cx);
     branch_unref(r->br);

@@ -95,11 +95,11 @@ void partitioning_forget(struct branch *br)
 
 static int no_totals(struct ctx *cx, struct branch *br, const char *why)
 {
-    str object = branch_object(cx, br);
+    str full = branch_full_name(cx, br);
     return ctx_fail(
-        cx, E_UNSUPPORTED, RES_TABLE, object,
+        cx, E_UNSUPPORTED, RES_TABLE, branch_object(cx, br),
         "%s of table %.*s; list its partitions from the manifests, as Paimon's clients do", why,
-        STR(object));
+        STR(full));
 }
 
 static int want_managed(struct ctx *cx, struct branch *br, const struct partitioning *p)
@@ -430,7 +430,7 @@ static int change_end(struct ctx *cx, struct branch *br, const struct store_part
     if (rc == E_RACE) /* nothing of ours comes in between on the strand */
         return cx->err.code = E_BUSY;
     TRY(rc);
-    log_info("catalog", "partitions.changed", LS("table", branch_object(cx, br)),
+    log_info("catalog", "partitions.changed", LS("table", branch_full_name(cx, br)),
              LS("what", in->audit.action), LI("n", (int64_t)in->n), LS("by", in->by),
              LS("req", cx->request_id));
     return 0;

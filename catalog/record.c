@@ -94,7 +94,7 @@ void after_create_failed(struct ctx *cx, struct branch *br)
         return;
     int64_t last = atomic_exchange(&c->last_after_create_ms, now ? now : 1);
     COUNT(c, errors_after_create);
-    log_error("catalog", "commit.unrecorded", LS("table", branch_object(cx, br)),
+    log_error("catalog", "commit.unrecorded", LS("table", branch_full_name(cx, br)),
               LZ("err", cx->err.msg));
     if (last == 0 || now - last > AFTER_CREATE_WINDOW_MS)
         return;

@@ -17,15 +17,6 @@
 
 /* --- the target ------------------------------------------------------------------------------- */
 
-static int no_snapshot(struct ctx *cx, int64_t id)
-{
-    char name[24];
-    snprintf(name, sizeof name, "%lld", (long long)id);
-    return ctx_fail(cx, E_NOTFOUND, RES_SNAPSHOT, str_of(name),
-                    "snapshot %lld does not exist: it was never made, or it has expired",
-                    (long long)id);
-}
-
 /* What is rolled back to. Its `raw` is the text that its file has, or will have. */
 struct target {
     struct snapshot snap;
@@ -42,7 +33,7 @@ static int tag_of_id(struct ctx *cx, struct branch *br, int64_t id, struct snaps
             *ret = tags.at[i].snap;
             return 0;
         }
-    return no_snapshot(cx, id);
+    return branch_no_snapshot(cx, br, id);
 }
 
 static int target_find(struct ctx *cx, struct branch *br, const struct rollback_in *in,
@@ -53,7 +44,7 @@ static int target_find(struct ctx *cx, struct branch *br, const struct rollback_
         TRY(tag_load(cx, br, in->tag, &tag));
     int64_t id = in->tag.p ? tag.id : in->snapshot_id;
     if (id < 1 || !br->head || id > br->head->id)
-        return no_snapshot(cx, id);
+        return branch_no_snapshot(cx, br, id);
     int rc = snapshot_load(cx, br, id, &file);
     if (rc == E_NOTFOUND) {
         ctx_reset_err(cx);

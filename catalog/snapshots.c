@@ -15,34 +15,6 @@ static int64_t head_id(struct branch *br)
     return id;
 }
 
-static int newest_first(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? 1 : x > y ? -1 : 0;
-}
-
-int branch_ids(struct ctx *cx, struct branch *br, str dir, bool (*parse)(str, int64_t *),
-               int64_t above, int64_t up_to, struct ids *ret)
-{
-    struct io_entry *e = NULL;
-    size_t n = 0;
-    int rc = dir.p ? io_list(br->table->io, cx, dir, &e, &n) : ctx_nomem(cx);
-    if (rc < 0 && rc != E_NOTFOUND)
-        return rc;
-    ctx_reset_err(cx);
-    ret->n = 0;
-    ret->at = ARENA_ARRAY(&cx->arena, int64_t, n ? n : 1);
-    if (!ret->at)
-        return ctx_nomem(cx);
-    for (size_t i = 0; rc == 0 && i < n; i++) {
-        int64_t id;
-        if (parse(e[i].name, &id) && id > above && id <= up_to)
-            ret->at[ret->n++] = id;
-    }
-    qsort(ret->at, ret->n, sizeof *ret->at, newest_first);
-    return 0;
-}
-
 /* Of the snapshot files up to the head. */
 static int ids_of(struct ctx *cx, struct branch *br, struct ids *ret)
 {
@@ -78,6 +50,17 @@ int branch_snapshots(struct ctx *cx, struct branch *br, int64_t below, int64_t l
     return 0;
 }
 
+int branch_no_snapshot(struct ctx *cx, struct branch *br, int64_t id)
+{
+    char name[24];
+    str full = branch_full_name(cx, br);
+    snprintf(name, sizeof name, "%lld", (long long)id);
+    return ctx_fail(cx, E_NOTFOUND, RES_SNAPSHOT, str_of(name),
+                    "snapshot %s of table %.*s does not exist: it was never made, or it has "
+                    "expired",
+                    name, STR(full));
+}
+
 static int not_there(struct ctx *cx, str version)
 {
     ctx_reset_err(cx);
@@ -85,49 +68,6 @@ static int not_there(struct ctx *cx, str version)
                     "there is no snapshot '%.*s': give EARLIEST, LATEST, an id that has not "
                     "expired, or a tag's name",
                     STR(version));
-}
-
-int tag_load(struct ctx *cx, struct branch *br, str tag, struct snapshot *ret)
-{
-    struct table *t = br->table;
-    CLEANUP(buf_done) struct buf b = {0};
-    str path = layout_tag(&cx->arena, str_of(t->dir), str_of(br->name), tag);
-    int rc = path.p ? io_read(t->io, cx, path, t->cat->o.snapshot_max_bytes, &b) : E_NOTFOUND;
-    if (rc == E_NOTFOUND) {
-        ctx_reset_err(cx);
-        return ctx_fail(cx, E_NOTFOUND, RES_TAG, tag, "tag '%.*s' does not exist", STR(tag));
-    }
-    TRY(rc);
-    return snapshot_decode_file(cx, buf_str(&b), path, ret);
-}
-
-int branch_tags(struct ctx *cx, struct branch *br, struct tags *ret)
-{
-    struct table *t = br->table;
-    struct io_entry *e = NULL;
-    size_t n = 0;
-    str folder = layout_tag_dir(&cx->arena, str_of(t->dir), str_of(br->name));
-    int rc = folder.p ? io_list(t->io, cx, folder, &e, &n) : ctx_nomem(cx);
-    if (rc < 0 && rc != E_NOTFOUND)
-        return rc;
-    ctx_reset_err(cx);
-    struct tags tags = {.at = ARENA_ARRAY(&cx->arena, struct tag_at, n ? n : 1)};
-    if (!tags.at)
-        return ctx_nomem(cx);
-    for (size_t i = 0; i < n; i++) {
-        struct tag_at *tag = &tags.at[tags.n];
-        if (!layout_tag_name(e[i].name, &tag->name))
-            continue;
-        rc = tag_load(cx, br, tag->name, &tag->snap);
-        if (rc == E_NOMEM || rc == E_IO || rc == E_BUSY)
-            return rc;
-        if (rc == 0)
-            tags.n++;
-        else /* no tag, whatever it is: not ours to judge */
-            ctx_reset_err(cx);
-    }
-    *ret = tags;
-    return 0;
 }
 
 int snapshot_trim(struct ctx *cx, struct snapshot *s)

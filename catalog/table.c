@@ -591,9 +591,19 @@ str branch_object(struct ctx *cx, struct branch *br)
     str db, name;
     CLEANUP(buf_done) struct buf b = {0};
     table_names(br->table, &db, &name);
-    buf_addf(&b, "%.*s.%.*s", STR(db), STR(name));
+    buf_adds(&b, name);
     if (!layout_is_main(str_of(br->name)))
         buf_addf(&b, "$branch_%s", br->name);
+    str s = buf_fail(&b) ? STR_NONE : str_dup(&cx->arena, buf_str(&b));
+    return s.p ? s : STR_LIT("table");
+}
+
+str branch_full_name(struct ctx *cx, struct branch *br)
+{
+    str db, name, object = branch_object(cx, br);
+    CLEANUP(buf_done) struct buf b = {0};
+    table_names(br->table, &db, &name);
+    buf_addf(&b, "%.*s.%.*s", STR(db), STR(object));
     str s = buf_fail(&b) ? STR_NONE : str_dup(&cx->arena, buf_str(&b));
     return s.p ? s : STR_LIT("table");
 }

@@ -57,7 +57,7 @@ static int change(struct ctx *cx, struct branch *br, const struct json *changes,
                   struct table_schema *ts)
 {
     bool has_snapshots = br->table->managed && br->head;
-    TRY(schema_change_apply(cx, changes, has_snapshots, branch_object(cx, br), ts));
+    TRY(schema_change_apply(cx, changes, has_snapshots, branch_full_name(cx, br), ts));
     ts->id = id;
     ts->time_millis = clock_wall_ms();
     return 0;
@@ -130,7 +130,7 @@ int table_alter(struct ctx *cx, struct branch *br, const struct json *changes)
     TRY(ctx_check_deadline(cx));
     partitioning_forget(br);
     TRY(br->table->managed ? alter_files(cx, br, changes) : alter_row(cx, br, changes));
-    log_info("catalog", "table.altered", LS("table", branch_object(cx, br)),
+    log_info("catalog", "table.altered", LS("table", branch_full_name(cx, br)),
              LS("by", cx->principal), LS("req", cx->request_id));
     return 0;
 }

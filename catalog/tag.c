@@ -59,8 +59,9 @@ void branch_audit(struct ctx *cx, struct branch *br, const char *action, str det
     audit_fill(cx, &au, action, br->table->wh, db, name);
     au.detail = detail;
     if (STORE(br->table->cat->o.store, audit_add, cx, &au) < 0)
-        log_warn("catalog", "audit.lost", LZ("action", action), LS("table", branch_object(cx, br)),
-                 LS("detail", detail), LZ("err", cx->err.msg));
+        log_warn("catalog", "audit.lost", LZ("action", action),
+                 LS("table", branch_full_name(cx, br)), LS("detail", detail),
+                 LZ("err", cx->err.msg));
     ctx_reset_err(cx);
 }
 
@@ -78,17 +79,12 @@ static int retained_of(struct ctx *cx, str text, struct duration *ret)
 
 static int no_snapshot(struct ctx *cx, struct branch *br, const struct tag_create_in *in)
 {
-    char id[24];
-    str object = branch_object(cx, br);
-    snprintf(id, sizeof id, "%lld", (long long)in->snapshot_id.v);
     ctx_reset_err(cx);
-    if (!in->snapshot_id.has)
-        return ctx_fail(cx, E_NOTFOUND, RES_SNAPSHOT, STR_LIT("LATEST"),
-                        "table %.*s has no snapshot yet that a tag could name", STR(object));
-    return ctx_fail(cx, E_NOTFOUND, RES_SNAPSHOT, str_of(id),
-                    "snapshot %s of table %.*s does not exist: it was never made, or it has "
-                    "expired",
-                    id, STR(object));
+    if (in->snapshot_id.has)
+        return branch_no_snapshot(cx, br, in->snapshot_id.v);
+    return ctx_fail(cx, E_NOTFOUND, RES_SNAPSHOT, STR_LIT("LATEST"),
+                    "table %.*s has no snapshot yet that a tag could name",
+                    STR(branch_full_name(cx, br)));
 }
 
 /* The text of the snapshot that the tag is to name. */
@@ -125,7 +121,7 @@ static int create(struct ctx *cx, struct branch *br, const struct tag_create_in 
                   const struct duration *retained)
 {
     str snapshot, text, path = path_of(cx, br, in->name);
-    int64_t id;
+    int64_t id = 0;
     enum io_put_result made;
     TRY(snapshot_of(cx, br, in, &snapshot, &id));
     TRY(tag_encode(cx, snapshot, retained, clock_wall_ms(), &text));
@@ -137,7 +133,7 @@ static int create(struct ctx *cx, struct branch *br, const struct tag_create_in 
         return ctx_fail(cx, E_EXISTS, RES_TAG, in->name,
                         "tag '%.*s' already exists; delete it first, or take another name",
                         STR(in->name));
-    log_info("catalog", "tag.created", LS("table", branch_object(cx, br)), LS("tag", in->name),
+    log_info("catalog", "tag.created", LS("table", branch_full_name(cx, br)), LS("tag", in->name),
              LI("snapshot", id), LS("by", cx->principal), LS("req", cx->request_id));
     branch_audit(cx, br, "tag.create", in->name);
     return 0;
@@ -174,13 +170,49 @@ int branch_tag_delete(struct ctx *cx, struct branch *br, str name)
         IGNORE(ctx_prefix(cx, "the tag is deleted, but may be back after a power loss"));
         return cx->err.code = E_UNKNOWN;
     }
-    log_info("catalog", "tag.deleted", LS("table", branch_object(cx, br)), LS("tag", name),
+    log_info("catalog", "tag.deleted", LS("table", branch_full_name(cx, br)), LS("tag", name),
              LS("by", cx->principal), LS("req", cx->request_id));
     branch_audit(cx, br, "tag.delete", name);
     return 0;
 }
 
 /* --- read ------------------------------------------------------------------------------------- */
+
+int tag_load(struct ctx *cx, struct branch *br, str tag, struct snapshot *ret)
+{
+    CLEANUP(buf_done) struct buf b = {0};
+    size_t max = br->table->cat->o.snapshot_max_bytes;
+    str path = path_of(cx, br, tag);
+    int rc = path.p ? io_read(io_of(br), cx, path, max, &b) : E_NOTFOUND;
+    if (rc == E_NOTFOUND)
+        return no_tag(cx, tag);
+    TRY(rc);
+    return snapshot_decode_file(cx, buf_str(&b), path, ret);
+}
+
+int branch_tags(struct ctx *cx, struct branch *br, struct tags *ret)
+{
+    struct io_entry *e;
+    size_t n;
+    TRY(branch_files(cx, br, folder_of(cx, br), &e, &n));
+    struct tags tags = {.at = ARENA_ARRAY(&cx->arena, struct tag_at, n ? n : 1)};
+    if (!tags.at)
+        return ctx_nomem(cx);
+    for (size_t i = 0; i < n; i++) {
+        struct tag_at *tag = &tags.at[tags.n];
+        if (!layout_tag_name(e[i].name, &tag->name))
+            continue;
+        int rc = tag_load(cx, br, tag->name, &tag->snap);
+        if (rc == E_NOMEM || rc == E_IO || rc == E_BUSY)
+            return rc;
+        if (rc == 0)
+            tags.n++;
+        else /* no tag, whatever it is: not ours to judge */
+            ctx_reset_err(cx);
+    }
+    *ret = tags;
+    return 0;
+}
 
 static bool damaged(int rc)
 {
@@ -220,38 +252,6 @@ int branch_tag_get(struct ctx *cx, struct branch *br, str name, struct tag_info 
 }
 
 /* --- list ------------------------------------------------------------------------------------- */
-
-static int by_name(const void *a, const void *b)
-{
-    return str_cmp(*(const str *)a, *(const str *)b);
-}
-
-static bool wanted(const struct page_in *in, str name)
-{
-    return str_starts(name, in->prefix) && (!in->after.len || str_cmp(name, in->after) > 0) &&
-           str_utf8_valid(name);
-}
-
-int branch_names(struct ctx *cx, struct branch *br, str dir, bool (*parse)(str, str *),
-                 const struct page_in *in, str **ret, size_t *ret_n)
-{
-    struct io_entry *e = NULL;
-    size_t n = 0, k = 0;
-    int rc = dir.p ? io_list(io_of(br), cx, dir, &e, &n) : ctx_nomem(cx);
-    if (rc < 0 && rc != E_NOTFOUND)
-        return rc;
-    ctx_reset_err(cx);
-    str *names = ARENA_ARRAY(&cx->arena, str, n ? n : 1);
-    if (!names)
-        return ctx_nomem(cx);
-    for (size_t i = 0; rc == 0 && i < n; i++)
-        if (!e[i].is_dir && parse(e[i].name, &names[k]) && wanted(in, names[k]))
-            k++;
-    qsort(names, k, sizeof *names, by_name);
-    *ret = names;
-    *ret_n = k < (size_t)in->limit ? k : (size_t)in->limit;
-    return 0;
-}
 
 int branch_tag_names(struct ctx *cx, struct branch *br, const struct page_in *in, str **ret,
                      size_t *ret_n)

@@ -405,7 +405,6 @@ int default_value_check(struct ctx *cx, const struct data_field *f)
         return 0;
     str sql = types_sql_str(&cx->arena, f->type);
     return ctx_fail(cx, E_INVAL, RES_COLUMN, f->name,
-                    "Unsupported default value `%.*s` for type %.*s of column \"%.*s\"; give one "
-                    "that can be cast to the type",
-                    SHOWN(f->default_value), STR(sql), SHOWN(f->name));
+                    "Unsupported default value `%.*s` for type %.*s", SHOWN(f->default_value),
+                    STR(sql));
 }

@@ -4,7 +4,8 @@
 
 #include "manifest/types.h"
 
-/* 0 without a default and for one that Paimon casts without an exception; else E_INVAL. */
+/* 0 without a default and for one that Paimon casts without an exception; else E_INVAL, in
+ * Java's words. */
 int default_value_check(struct ctx *cx, const struct data_field *f) WARN_UNUSED;
 
 #endif

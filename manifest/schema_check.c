@@ -128,6 +128,17 @@ static int check_begin(struct check *c)
     return opt_enum(c->cx, c->o, "changelog-producer", &c->producer);
 }
 
+static int check_defaults(struct check *c)
+{
+    for (size_t i = 0; i < c->s->n_fields; i++) {
+        const struct data_field *f = &c->s->fields[i];
+        if (default_value_check(c->cx, f) < 0)
+            return ctx_prefix(c->cx, "column \"%.*s\" needs one that can be cast to its type",
+                              SHOWN(f->name));
+    }
+    return 0;
+}
+
 static int check_rules(struct check *c)
 {
     TRY(check_begin(c));
@@ -138,9 +149,7 @@ static int check_rules(struct check *c)
     TRY(check_producer(c));
     TRY(check_format(c));
     TRY(check_features(c));
-    for (size_t i = 0; i < c->s->n_fields; i++)
-        TRY(default_value_check(c->cx, &c->s->fields[i]));
-    return 0;
+    return check_defaults(c);
 }
 
 int schema_check_table(struct ctx *cx, const struct schema *s)

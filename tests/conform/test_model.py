@@ -33,29 +33,21 @@ FUNCTIONS = ["f", "f.1-x"]
 TAGS, BRANCHES = ["x", "y 1", "z%"], ["b", "b 2", "ö"]
 COLUMNS = ["a", "b", "c", "d e", "Ä"]
 TYPES = ["INT", "BIGINT", "DOUBLE", "STRING", "FLOAT", "DATE"]
-T = "/v1/{prefix}/databases/{database}/tables/{table}"
 
 
 # --- operations ---------------------------------------------------------------------------------------
 class Ops:
-    """Draws an operation as (name, arguments); only what the server serves."""
+    """Draws an operation as (name, arguments)."""
 
-    def __init__(self, r, paths):
+    weights = {"create_database": 3, "drop_database": 1, "alter_database": 3, "create_table": 8,
+               "alter_table": 12, "rename_table": 3, "drop_table": 2, "commit": 10, "rollback": 2,
+               "create_tag": 6, "drop_tag": 2, "rollback_tag": 2, "create_branch": 4, "drop_branch": 2,
+               "rename_branch": 2, "rollback_schema": 2, "create_view": 4, "alter_view": 4,
+               "rename_view": 2, "drop_view": 1, "create_function": 4, "alter_function": 4,
+               "drop_function": 1}
+
+    def __init__(self, r):
         self.r = r
-        self.weights = {"create_database": 3, "drop_database": 1, "alter_database": 3, "create_table": 8,
-                        "alter_table": 12, "rename_table": 3, "drop_table": 2, "commit": 10, "rollback": 2}
-        self.columns = True
-        for needs, ops in ((T + "/tags", {"create_tag": 6, "drop_tag": 2, "rollback_tag": 2}),
-                           (T + "/branches", {"create_branch": 4, "drop_branch": 2, "rename_branch": 2}),
-                           (T + "/rollback-schema", {"rollback_schema": 2}),
-                           ("/v1/{prefix}/databases/{database}/views", {
-                               "create_view": 4, "alter_view": 4, "rename_view": 2, "drop_view": 1}),
-                           ("/v1/{prefix}/databases/{database}/functions", {
-                               "create_function": 4, "alter_function": 4, "drop_function": 1})):
-            if needs in paths:
-                self.weights.update(ops)
-            else:
-                print("    not served yet: " + needs)
 
     def draw(self, model):
         """Mostly of what is there."""
@@ -164,7 +156,7 @@ class Ops:
 
     def change(self):
         r = self.r
-        kind = r.choice(("setOption", "removeOption", "updateComment") if not self.columns else (
+        kind = r.choice((
             "setOption", "removeOption", "updateComment", "addColumn", "addColumn", "addColumn",
             "renameColumn", "dropColumn", "updateColumnType", "updateColumnComment",
             "updateColumnNullability", "updateColumnPosition"))
@@ -278,21 +270,20 @@ class Raw:
             answer.error(refused.status, refused.kind,
                          latch.UNSET if refused.name is None else refused.name)
 
-    def state(self, parts):
+    def state(self):
         c, out = self.c, {}
         for db in c.get(self.B() + "/databases").ok().json()["databases"]:
             D = raw.database_url(self.server, db)
             out[db] = one = {"options": c.get(D).ok().json()["options"], "tables": {}}
             for name in c.get(D + "/tables").ok().json()["tables"]:
-                one["tables"][name] = self.table_state(db, name, parts)
+                one["tables"][name] = self.table_state(db, name)
             for what in ("view", "function"):
-                if what + "s" in parts:
-                    listed = c.get("%s/%ss" % (D, what)).ok().json()[what + "s"]
-                    one[what + "s"] = {n: shape(what, c.get(self.url(what, db, n)).ok().json())
-                                       for n in listed}
+                listed = c.get("%s/%ss" % (D, what)).ok().json()[what + "s"]
+                one[what + "s"] = {n: shape(what, c.get(self.url(what, db, n)).ok().json())
+                                   for n in listed}
         return out
 
-    def table_state(self, db, name, parts):
+    def table_state(self, db, name):
         t = raw.Table(self.c, db, name)
         info, head = t.info(), t.head()
         out = {"schemaId": info["schemaId"], "schema": canonical(info["schema"]), "head": head["id"] if head else 0}
@@ -300,11 +291,9 @@ class Raw:
             assert canonical(json.load(f)) == out["schema"], "the file differs from the answer"
         out["schemas"] = sorted(int(n[7:]) for n in os.listdir(t.file("schema")) if n.startswith("schema-"))
         out["snapshots"] = t.snapshot_ids()
-        if "tags" in parts:
-            tags = self.c.get(t.url + "/tags").ok().json()["tags"]
-            out["tags"] = {n: self.c.get(t.url + "/tags/" + latch.seg(n)).ok().json()["snapshot"]["id"] for n in tags}
-        if "branches" in parts:
-            out["branches"] = sorted(self.c.get(t.url + "/branches").ok().json()["branches"] or [])
+        tags = self.c.get(t.url + "/tags").ok().json()["tags"]
+        out["tags"] = {n: self.c.get(t.url + "/tags/" + latch.seg(n)).ok().json()["snapshot"]["id"] for n in tags}
+        out["branches"] = sorted(self.c.get(t.url + "/branches").ok().json()["branches"] or [])
         return out
 
 
@@ -448,33 +437,30 @@ class Python:
     def move(m):
         return Move(m["fieldName"], m["referenceFieldName"], MoveType[m["type"]])
 
-    def state(self, parts):
+    def state(self):
         c, out = self.c, {}
         for db in c.list_databases():
             options = {k: v for k, v in c.get_database(db).options.items() if k in ("o1", "o2", "o3")}
             out[db] = one = {"options": options, "tables": {}}
             for name in c.list_tables(db):
-                one["tables"][name] = self.table_state(Identifier.create(db, name), parts)
-            if "functions" in parts:
-                one["functions"] = {}
-                for n in c.list_functions(db):
-                    f = c.get_function(Identifier.create(db, n))
-                    one["functions"][n] = {
-                        "definitions": sorted(f.definitions()), "options": f.options() or {},
-                        "comment": f.comment(), "deterministic": f.is_deterministic()}
+                one["tables"][name] = self.table_state(Identifier.create(db, name))
+            one["functions"] = {}
+            for n in c.list_functions(db):
+                f = c.get_function(Identifier.create(db, n))
+                one["functions"][n] = {
+                    "definitions": sorted(f.definitions()), "options": f.options() or {},
+                    "comment": f.comment(), "deterministic": f.is_deterministic()}
         return out
 
-    def table_state(self, id_, parts):
+    def table_state(self, id_):
         s = self.c.get_table(id_).table_schema
         head = self.c.load_snapshot(id_)
         out = {"schemaId": s.id, "head": head.snapshot.id if head else 0, "schema": canonical({
             "fields": [f.to_dict() for f in s.fields], "partitionKeys": s.partition_keys,
             "primaryKeys": s.primary_keys, "options": s.options, "comment": s.comment})}
-        if "tags" in parts:
-            out["tags"] = {n: self.c.get_tag(id_, n).snapshot.id
-                           for n in self.c.list_tags_paged(id_).elements}
-        if "branches" in parts:
-            out["branches"] = sorted(self.c.list_branches(id_) or [])
+        out["tags"] = {n: self.c.get_tag(id_, n).snapshot.id
+                       for n in self.c.list_tags_paged(id_).elements}
+        out["branches"] = sorted(self.c.list_branches(id_) or [])
         return out
 
 
@@ -510,8 +496,8 @@ class Java:
             rest = [a["branch"], a["tag"]]
         return (*first, *["" if x is None else x for x in rest])
 
-    def state(self, parts):
-        got = json.loads(self.jvm("state", ",".join(sorted(parts)) or "none"))
+    def state(self):
+        got = json.loads(self.jvm("state"))
         for db in got.values():
             for thing in (db, *db.get("views", {}).values(), *db.get("functions", {}).values()):
                 thing["options"] = {k: v for k, v in thing["options"].items() if k in ("o1", "o2", "o3")}
@@ -529,7 +515,7 @@ class Java:
 
 
 # --- the model as a client would see it ---------------------------------------------------------------
-def wanted(model, parts, files, views):
+def wanted(model, files, views):
     """files: with what lies in the table's directory; views: with views."""
     out = {}
     for db, d in model.databases.items():
@@ -541,14 +527,11 @@ def wanted(model, parts, files, views):
                 "head": line.head()}
             if files:
                 got["schemas"], got["snapshots"] = sorted(line.schemas), sorted(line.snapshots)
-            if "tags" in parts:
-                got["tags"] = {n: s for n, (s, _) in line.tags.items()}
-            if "branches" in parts:
-                got["branches"] = sorted(t.branches)
-        if "views" in parts and views:
+            got["tags"] = {n: s for n, (s, _) in line.tags.items()}
+            got["branches"] = sorted(t.branches)
+        if views:
             one["views"] = {n: shape("view", {"schema": v}) for n, v in d.views.items()}
-        if "functions" in parts:
-            one["functions"] = {n: shape("function", f) for n, f in d.functions.items()}
+        one["functions"] = {n: shape("function", f) for n, f in d.functions.items()}
     return out
 
 
@@ -565,27 +548,10 @@ def difference(a, b, at=""):
     return None if a == b else "%s: the server has %r, the model %r" % (at, a, b)
 
 
-def columns_served(c):
-    t = raw.new_table(c)
-    answer = c.post(t.url, {"changes": [{"action": "addColumn", "fieldNames": ["x"], "dataType": "INT",
-                                         "comment": None, "move": None}]})
-    c.delete(raw.database_url(c.server, t.database)).ok()
-    if answer.status == 501:
-        print("    not served yet: addColumn")
-    return answer.status != 501
-
-
 class Run:
     def __init__(self, r):
         self.r, self.server, self.model, self.log = r, latch.Server(), ddlmodel.Model(), []
-        with self.server.client() as c:
-            paths = c.get("/openapi.json").ok().json()["paths"]
-            self.ops = Ops(r, paths)
-            self.ops.columns = columns_served(c)
-        self.parts = {p for p, n in (("tags", T + "/tags"), ("branches", T + "/branches"),
-                                     ("views", "/v1/{prefix}/databases/{database}/views"),
-                                     ("functions", "/v1/{prefix}/databases/{database}/functions"))
-                      if n in paths}
+        self.ops = Ops(r)
         self.raw = Raw()
         self.clients = [self.raw, Python(), Java()]
         self.open()
@@ -620,8 +586,8 @@ class Run:
 
     def compare(self, clients=None):
         for c in clients or self.clients:
-            model = wanted(self.model, self.parts, c is self.raw, c.name != "pypaimon")
-            found = difference(c.state(self.parts), model)
+            model = wanted(self.model, c is self.raw, c.name != "pypaimon")
+            found = difference(c.state(), model)
             assert not found, "%s: %s" % (c.name, found)
 
     def kill_in_a_step(self):
@@ -643,8 +609,8 @@ class Run:
         after = self.model
         if told_:
             return self.compare([self.raw])
-        state = self.raw.state(self.parts)
-        found = [difference(state, wanted(m, self.parts, True, True)) for m in (before, after)]
+        state = self.raw.state()
+        found = [difference(state, wanted(m, True, True)) for m in (before, after)]
         assert None in found, "neither before nor after:\n%s\n%s" % tuple(found)
         self.model = before if found[0] is None else after
         return None

@@ -33,18 +33,11 @@ def B():
     return "/v1/" + latch.shared().prefix()
 
 
-def served(path):
-    """Is this template of openapi.json a route of this server?"""
-    if "paths" not in _state:
-        _state["paths"] = client().get("/openapi.json").ok().json()["paths"]
-    return path in _state["paths"]
-
-
 class Listing:
-    """One route that lists: its name in openapi.json, its URL, and what its items are called."""
+    """One route that lists: its URL, and what its items are called."""
 
-    def __init__(self, template, url, member, pattern=None, key=None, token=True, fixed=()):
-        self.template, self.url, self.member, self.pattern = template, url, member, pattern
+    def __init__(self, url, member, pattern=None, key=None, token=True, fixed=()):
+        self.url, self.member, self.pattern = url, member, pattern
         self.key = key or (lambda item: item)
         self.token = token  # is the token the last item's name?
         self.fixed = list(fixed)  # query parameters that select this world
@@ -126,8 +119,7 @@ class Databases(World):
     def __init__(self, r):
         super().__init__(r)
         self.have = set(client().get(B() + "/databases").ok().json()["databases"])
-        self.listings = [Listing("/v1/{prefix}/databases", B() + "/databases", "databases",
-                                 "databaseNamePattern")]
+        self.listings = [Listing(B() + "/databases", "databases", "databaseNamePattern")]
 
     def url(self, name):
         return B() + "/databases/" + props.segment(self.r, name)
@@ -163,14 +155,13 @@ class InDatabase(World):
             self.db = props.name(r, most=100)
         one = self.what[:-1]
         self.dir = raw.database_url(latch.shared(), self.db)
-        base = "/v1/{prefix}/databases/{database}/"
         pattern = one + "NamePattern"
         whole = ("databaseNamePattern", props.escape(r, self.db))
         self.listings = [
-            Listing(base + self.what, self.dir + "/" + self.what, self.what, pattern),
-            Listing(base + one + "-details", self.dir + "/%s-details" % one, one + "Details", pattern,
+            Listing(self.dir + "/" + self.what, self.what, pattern),
+            Listing(self.dir + "/%s-details" % one, one + "Details", pattern,
                     key=self.key_of_detail),
-            Listing("/v1/{prefix}/" + self.what, B() + "/" + self.what, self.what, pattern,
+            Listing(B() + "/" + self.what, self.what, pattern,
                     key=self.key_of_global, token=False, fixed=[whole])]
 
     def key_of_detail(self, item):
@@ -250,7 +241,6 @@ class InTable(World):
         super().__init__(r)
         self.table = raw.new_table(client())
         self.table.append(1)
-        self.base = "/v1/{prefix}/databases/{database}/tables/{table}/"
 
     def ok_name(self, name):
         return super().ok_name(name) and "/" not in name and any(c > " " for c in name)
@@ -267,7 +257,7 @@ class Tags(InTable):
 
     def __init__(self, r):
         super().__init__(r)
-        self.listings = [Listing(self.base + "tags", self.table.url + "/tags", "tags")]
+        self.listings = [Listing(self.table.url + "/tags", "tags")]
 
     def create(self, name):
         return client().post(self.table.url + "/tags",
@@ -330,7 +320,7 @@ class Consumers(InTable):
 
     def __init__(self, r):
         super().__init__(r)
-        self.listings = [Listing(self.base + "consumers", self.table.url + "/consumers", "consumers",
+        self.listings = [Listing(self.table.url + "/consumers", "consumers",
                                  key=self.key_of)]
 
     def key_of(self, item):
@@ -362,7 +352,6 @@ class Partitions(World):
     """Of a table with two keys; they come with the statistics of commits and go by their drop."""
 
     reverse, slash = True, True
-    base = "/v1/{prefix}/databases/{database}/tables/{table}/partitions"
 
     def __init__(self, r):
         super().__init__(r)
@@ -373,7 +362,7 @@ class Partitions(World):
         self.table = raw.new_table(client(), schema=schema, **{"metastore.partitioned-table": "true"})
         self.url = self.table.url + "/partitions"
         self.specs = {}
-        self.listings = [Listing(self.base, self.url, "partitions", "partitionNamePattern", key=self.key_of)]
+        self.listings = [Listing(self.url, "partitions", "partitionNamePattern", key=self.key_of)]
 
     def key_of(self, item):
         assert set(item) >= {"spec", "recordCount", "fileCount", "fileSizeInBytes", "done"}, item
@@ -518,72 +507,64 @@ def refused_names(world):
         for bad in ("/", "a/b", "/etc/passwd", "../../x", "a/", "./a"):
             world.create(bad).error(400)
     for listing in world.listings:
-        if served(listing.template):
-            got = client().get(listing.url + ("?" + "&".join(
-                "%s=%s" % (k, props.query(world.r, v)) for k, v in listing.fixed)))
-            assert [listing.key(i) for i in got.ok().json()[listing.member]] == \
-                sorted(before, key=props.order)[:PAGE_MAX]
+        got = client().get(listing.url + ("?" + "&".join(
+            "%s=%s" % (k, props.query(world.r, v)) for k, v in listing.fixed)))
+        assert [listing.key(i) for i in got.ok().json()[listing.member]] == \
+            sorted(before, key=props.order)[:PAGE_MAX]
 
 
-def run(kind, n, walks, needs):
-    if not served(needs):
-        print("    not served yet: " + needs)
-        return
+def run(kind, n, walks):
     r = props.rng(kind.__name__)
     world = kind(r)
     world.fill(n)
     for name in r.sample(world.sorted(), min(20, len(world.have))):
         world.check(name)
         world.again(name)
-    listings = [x for x in world.listings if served(x.template)]
-    for listing in listings:
+    for listing in world.listings:
         bad_queries(world, listing)
         tokens_that_lead_nowhere(world, listing)
     for i in range(props.times(walks)):
-        listing = r.choice(listings)
+        listing = r.choice(world.listings)
         walk(world, listing, churn=i % 3 == 2)
     for name in r.sample(world.sorted(), min(15, len(world.have))):
         world.check(name)
         world.drop(name)
         world.gone(name)
-    for listing in listings:
+    for listing in world.listings:
         walk(world, listing, churn=False)
     if not isinstance(world, Partitions):
         refused_names(world)
 
 
 def test_databases():
-    run(Databases, 120, 60, "/v1/{prefix}/databases")
+    run(Databases, 120, 60)
 
 
 def test_tables():
-    run(Tables, 60, 60, "/v1/{prefix}/databases/{database}/tables")
+    run(Tables, 60, 60)
 
 
 def test_views():
-    run(Views, 100, 90, "/v1/{prefix}/databases/{database}/views")
+    run(Views, 100, 90)
 
 
 def test_functions():
-    run(Functions, 100, 90, "/v1/{prefix}/databases/{database}/functions")
+    run(Functions, 100, 90)
 
 
 def test_tags():
-    run(Tags, 100, 40, "/v1/{prefix}/databases/{database}/tables/{table}/tags")
+    run(Tags, 100, 40)
 
 
 def test_consumers():
-    run(Consumers, 100, 40, "/v1/{prefix}/databases/{database}/tables/{table}/consumers")
+    run(Consumers, 100, 40)
 
 
 def test_partitions():
-    run(Partitions, 100, 40, "/v1/{prefix}/databases/{database}/tables/{table}/partitions/list-by-names")
+    run(Partitions, 100, 40)
 
 
 def test_branches():
-    if not served("/v1/{prefix}/databases/{database}/tables/{table}/branches"):
-        print("    not served yet")
-        return
     r = props.rng("Branches")
     world = Branches(r)
     assert world.listed() == []
@@ -648,16 +629,11 @@ def test_a_page_holds_a_thousand_by_default_and_at_most():
     """Names as files cost little; the rule is one for all listings."""
     r = props.rng("thousand")
     n = PAGE_MAX + 3
-    world = Databases(r)
-    if served("/v1/{prefix}/databases/{database}/tables/{table}/tags"):
-        world = Tags(r)
-        head = world.table.head()
-        for i in range(n):
-            world.table.write_tag("t%04d" % i, head)
-            world.have.add("t%04d" % i)
-    else:
-        for i in range(n - len(world.have)):
-            world.add("db_%04d" % i)
+    world = Tags(r)
+    head = world.table.head()
+    for i in range(n):
+        world.table.write_tag("t%04d" % i, head)
+        world.have.add("t%04d" % i)
     listing = world.listings[0]
     for size in (None, 0, -1, 1000, 1001, 2**31 - 1, 2**62):
         page = listing.page(r, size).ok().json()
@@ -682,8 +658,6 @@ def test_two_names_that_are_one_when_joined_by_a_dot():
     pairs += [(stem + "..", "c")]
     pairs = [(d, n) for d, n in pairs if n not in (".", "..")]
     for what, make in (("tables", make_table), ("views", make_view), ("functions", make_function)):
-        if not served("/v1/{prefix}/databases/{database}/" + what):
-            continue
         if what == "functions":
             pairs = [p for p in pairs if FUNCTION_NAME.match(p[1])]
         for db, name in pairs:
@@ -691,11 +665,10 @@ def test_two_names_that_are_one_when_joined_by_a_dot():
         for db, name in pairs:
             url = "%s/%s/%s" % (raw.database_url(latch.shared(), db), what, latch.seg(name))
             assert client().get(url).ok().json()["name"] == name
-        if served("/v1/{prefix}/" + what):
-            for size in (1, 2, 3, 7, 100):
-                seen = global_walk(r, what, stem, size)
-                assert sorted(seen) == sorted(pairs), (size, seen)
-                assert seen == sorted(pairs, key=in_bytes), seen
+        for size in (1, 2, 3, 7, 100):
+            seen = global_walk(r, what, stem, size)
+            assert sorted(seen) == sorted(pairs), (size, seen)
+            assert seen == sorted(pairs, key=in_bytes), seen
         url = "%s/%s/%s" % (raw.database_url(latch.shared(), stem), what, "a.b.c")
         client().delete(url).ok()
         client().get(url).error(404)
@@ -739,9 +712,7 @@ def make_function(db, name):
 
 def test_tables_views_and_functions_do_not_mix():
     db = raw.create_database(client())
-    makers = [(w, m) for w, m in (("tables", make_table), ("views", make_view),
-                                  ("functions", make_function))
-              if served("/v1/{prefix}/databases/{database}/" + w)]
+    makers = (("tables", make_table), ("views", make_view), ("functions", make_function))
     names = ["a", "a-b", "t.t", "x_y"]
     for what, make in makers:
         for name in names:
@@ -781,9 +752,6 @@ def test_patterns_of_global_lists():
         raw.create_database(client(), stem + d)
         pairs += [(stem + d, stem + n) for n in ("a", "ab", "b", "_", "%", "\\")]
     for what, make in (("tables", make_table), ("views", make_view), ("functions", make_function)):
-        if not served("/v1/{prefix}/" + what):
-            print("    not served yet: " + what)
-            continue
         if what == "functions":
             pairs = [p for p in pairs if FUNCTION_NAME.match(p[1])]
         for db, name in pairs:

@@ -102,7 +102,7 @@ def test_which_tables():
     plain = new_table("dt", **{"metastore.partitioned-table": "false"})
     commit(plain, [stat({"dt": "a"})])
     for answer in all_routes(plain.url):
-        answer.error(501, "TABLE", text="metastore.partitioned-table")
+        answer.error(501, "TABLE", plain.name, text="metastore.partitioned-table")
     for answer in all_routes(raw.table_url(latch.shared(), _state["db"], "none")):
         answer.error(404, "TABLE", "none")
     for answer in all_routes(raw.table_url(latch.shared(), "no_db", "none")):
@@ -175,7 +175,7 @@ def test_adopted_and_untold():
         answer.error(501, "TABLE", text="not known")
     untold = new_table()
     commit(untold, None)
-    client().get(untold.url + "/partitions").error(501, "TABLE")
+    client().get(untold.url + "/partitions").error(501, "TABLE", untold.name)
     # A spec that is not of this table is no reason to refuse a commit.
     strange = new_table()
     commit(strange, [stat({"xx": "a"})])

@@ -42,11 +42,14 @@ def class_path(jars="java"):
 
 
 def compile_class(main="LatchClient", jars="java"):
+    """Once for each change of it or of what all mains share."""
     source, made = os.path.join(SOURCES, main + ".java"), os.path.join(classes(jars), main + ".class")
-    if os.path.exists(made) and os.path.getmtime(made) >= os.path.getmtime(source):
+    newest = max(map(os.path.getmtime, (source, os.path.join(SOURCES, "CommandLoop.java"))))
+    if os.path.exists(made) and os.path.getmtime(made) >= newest:
         return
     os.makedirs(classes(jars), exist_ok=True)
-    done = subprocess.run(["javac", "-nowarn", "-Xlint:none", "-d", classes(jars), "-cp", class_path(jars), source],
+    done = subprocess.run(["javac", "-nowarn", "-Xlint:none", "-implicit:class", "-sourcepath", SOURCES,
+                           "-d", classes(jars), "-cp", class_path(jars), source],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     assert done.returncode == 0, done.stdout
 

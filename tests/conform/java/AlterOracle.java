@@ -6,10 +6,6 @@
  * "err TAB class TAB message ..." as LatchClient.java writes it; class Invalid: only the validation of the
  * whole schema refused.
  */
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
-import java.io.PrintStream;
-import java.nio.charset.StandardCharsets;
 import java.util.List;
 
 import org.apache.paimon.catalog.Identifier;
@@ -24,18 +20,7 @@ import org.apache.paimon.utils.LazyField;
 
 public final class AlterOracle {
     public static void main(String[] args) throws Exception {
-        PrintStream answers = new PrintStream(System.out, true, StandardCharsets.UTF_8);
-        System.setOut(System.err);
-        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        answers.println("ok\tready");
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
-            try {
-                String[] a = line.split("\t", -1);
-                answers.println("ok\t" + oneLine(altered(a[0], a[1], Boolean.parseBoolean(a[2]))));
-            } catch (Throwable t) {
-                answers.println("err" + causes(t));
-            }
-        }
+        new CommandLoop().serve(a -> altered(a[0], a[1], Boolean.parseBoolean(a[2])));
         System.exit(0);
     }
 
@@ -58,18 +43,5 @@ public final class AlterOracle {
         Invalid(Throwable cause) {
             super(cause);
         }
-    }
-
-    private static String oneLine(String s) {
-        return s.replace('\n', ' ').replace('\r', ' ');
-    }
-
-    private static String causes(Throwable t) {
-        StringBuilder b = new StringBuilder();
-        for (Throwable c = t; c != null; c = c.getCause()) {
-            String message = String.valueOf(c.getMessage()).replace('\t', ' ');
-            b.append('\t').append(c.getClass().getSimpleName()).append('\t').append(oneLine(message));
-        }
-        return b.toString();
     }
 }

@@ -16,12 +16,8 @@
  * A value is JSON's where JSON has it; bytes are hex, ROWs and ARRAYs lists, MAPs objects with sorted
  * keys, everything else (decimals, dates, times) the text of Java's toString.
  */
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
-import java.io.PrintStream;
 import java.lang.reflect.Array;
 import java.math.BigDecimal;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -48,18 +44,9 @@ public final class FlinkClient {
     private static JobClient started;
 
     public static void main(String[] args) throws Exception {
-        PrintStream answers = new PrintStream(System.out, true, StandardCharsets.UTF_8);
-        System.setOut(System.err); // whatever a library prints must not look like an answer
+        CommandLoop loop = new CommandLoop();
         start();
-        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        answers.println("ok\tready");
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
-            try {
-                answers.println("ok\t" + run(line.split("\t", -1)));
-            } catch (Throwable t) {
-                answers.println("err" + causes(t));
-            }
-        }
+        loop.serve(FlinkClient::run);
         Runtime.getRuntime().halt(0); // the cluster holds nothing that must be written
     }
 
@@ -202,15 +189,5 @@ public final class FlinkClient {
             }
         }
         return b.append('"').toString();
-    }
-
-    private static String causes(Throwable t) {
-        StringBuilder b = new StringBuilder();
-        for (Throwable c = t; c != null; c = c.getCause()) {
-            String message = String.valueOf(c.getMessage());
-            b.append('\t').append(c.getClass().getSimpleName()).append('\t')
-                    .append(message.replaceAll("[\\t\\r\\n]", " "));
-        }
-        return b.toString();
     }
 }

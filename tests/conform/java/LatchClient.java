@@ -24,10 +24,6 @@
  * A row is its values joined by commas. KIND is pk (k bigint, v string; key k), append (the same
  * without a key), part (k, v, p string; key k and p, partitioned by p).
  */
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
-import java.io.PrintStream;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -77,32 +73,10 @@ public final class LatchClient {
     private static String scratch;
 
     public static void main(String[] args) throws Exception {
-        PrintStream answers = new PrintStream(System.out, true, StandardCharsets.UTF_8);
-        System.setOut(System.err); // whatever a library prints must not look like an answer
+        CommandLoop loop = new CommandLoop();
         scratch = Files.createTempDirectory("latch-java-").toString();
-        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        answers.println("ok\tready");
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
-            try {
-                answers.println("ok\t" + oneLine(run(line.split("\t", -1))));
-            } catch (Throwable t) {
-                answers.println("err" + causes(t));
-            }
-        }
+        loop.serve(LatchClient::run);
         System.exit(0);
-    }
-
-    private static String oneLine(String s) {
-        return s.replace('\n', ' ').replace('\r', ' ');
-    }
-
-    private static String causes(Throwable t) {
-        StringBuilder b = new StringBuilder();
-        for (Throwable c = t; c != null; c = c.getCause()) {
-            String message = String.valueOf(c.getMessage()).replace('\t', ' ');
-            b.append('\t').append(c.getClass().getSimpleName()).append('\t').append(oneLine(message));
-        }
-        return b.toString();
     }
 
     private static String run(String[] a) throws Exception {

@@ -3,14 +3,10 @@
  *
  * One command a line, words separated by tabs; one answer a line: "ok TAB text" or "err TAB class TAB
  * message TAB class TAB message ..." from the exception down to its last cause. What has a JSON form in
- * Paimon's REST protocol is given in it, and is read by the client's own classes. `state PARTS` answers
- * with all that the client sees of databases, tables and these parts (tags, branches, views, functions,
- * joined by commas), as one JSON object. tests/conform/test_model.py drives it.
+ * Paimon's REST protocol is given in it, and is read by the client's own classes. `state` answers
+ * with all that the client sees of databases, tables, tags, branches, views and functions, as one JSON
+ * object. tests/conform/test_model.py drives it.
  */
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
-import java.io.PrintStream;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -42,31 +38,8 @@ public final class LatchDdl {
     private static Catalog catalog;
 
     public static void main(String[] args) throws Exception {
-        PrintStream answers = new PrintStream(System.out, true, StandardCharsets.UTF_8);
-        System.setOut(System.err);
-        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        answers.println("ok\tready");
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
-            try {
-                answers.println("ok\t" + oneLine(run(line.split("\t", -1))));
-            } catch (Throwable t) {
-                answers.println("err" + causes(t));
-            }
-        }
+        new CommandLoop().serve(LatchDdl::run);
         System.exit(0);
-    }
-
-    private static String oneLine(String s) {
-        return s.replace('\n', ' ').replace('\r', ' ');
-    }
-
-    private static String causes(Throwable t) {
-        StringBuilder b = new StringBuilder();
-        for (Throwable c = t; c != null; c = c.getCause()) {
-            String message = String.valueOf(c.getMessage()).replace('\t', ' ');
-            b.append('\t').append(c.getClass().getSimpleName()).append('\t').append(oneLine(message));
-        }
-        return b.toString();
     }
 
     private static <T> T json(String text, Class<T> as) {
@@ -84,7 +57,7 @@ public final class LatchDdl {
                 open(a[1], a[2], a[3]);
                 return "";
             case "state":
-                return JsonSerdeUtil.toFlatJson(state(List.of(a[1].split(","))));
+                return JsonSerdeUtil.toFlatJson(state());
             case "create_database":
                 catalog.createDatabase(a[1], false, map(a[2]));
                 return "";
@@ -205,24 +178,20 @@ public final class LatchDdl {
                 r.definitions(), r.comment(), r.options()), false);
     }
 
-    private static Map<String, Object> state(List<String> parts) throws Exception {
+    private static Map<String, Object> state() throws Exception {
         Map<String, Object> out = new TreeMap<>();
         for (String db : catalog.listDatabases()) {
             Map<String, Object> one = new TreeMap<>();
             one.put("options", catalog.getDatabase(db).options());
-            one.put("tables", tables(db, parts));
-            if (parts.contains("views")) {
-                one.put("views", views(db));
-            }
-            if (parts.contains("functions")) {
-                one.put("functions", functions(db));
-            }
+            one.put("tables", tables(db));
+            one.put("views", views(db));
+            one.put("functions", functions(db));
             out.put(db, one);
         }
         return out;
     }
 
-    private static Map<String, Object> tables(String db, List<String> parts) throws Exception {
+    private static Map<String, Object> tables(String db) throws Exception {
         Map<String, Object> out = new TreeMap<>();
         for (String name : catalog.listTables(db)) {
             Identifier id = Identifier.create(db, name);
@@ -230,12 +199,8 @@ public final class LatchDdl {
             one.put("schema", json(JsonSerdeUtil.toFlatJson(((FileStoreTable) catalog.getTable(id)).schema()),
                     Map.class));
             one.put("head", catalog.loadSnapshot(id).map(s -> s.snapshot().id()).orElse(0L));
-            if (parts.contains("tags")) {
-                one.put("tags", tags(id));
-            }
-            if (parts.contains("branches")) {
-                one.put("branches", catalog.listBranches(id));
-            }
+            one.put("tags", tags(id));
+            one.put("branches", catalog.listBranches(id));
             out.put(name, one);
         }
         return out;

@@ -8,11 +8,7 @@
  *   the JSON of a schema     is it one?
  * What is no is answered with the classes and messages of the exceptions.
  */
-import java.io.BufferedReader;
 import java.io.IOException;
-import java.io.InputStreamReader;
-import java.io.PrintStream;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -33,36 +29,32 @@ import org.apache.paimon.schema.Schema;
 import org.apache.paimon.utils.JsonSerdeUtil;
 
 public final class SchemaOracle {
+    private static Catalog catalog;
+    private static int tables;
+
     public static void main(String[] args) throws Exception {
-        PrintStream answers = new PrintStream(System.out, true, StandardCharsets.UTF_8);
-        System.setOut(System.err); // whatever a library prints must not look like an answer
+        CommandLoop loop = new CommandLoop();
         Path dir = Files.createTempDirectory("latch-oracle-");
         Options options = new Options();
         options.set("warehouse", dir.toString());
-        Catalog catalog = CatalogFactory.createCatalog(CatalogContext.create(options));
+        catalog = CatalogFactory.createCatalog(CatalogContext.create(options));
         catalog.createDatabase("d", true);
-        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        answers.println("ok\tready");
-        int n = 0;
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
-            try {
-                String answer = "";
-                if (line.equals("options")) {
-                    answer = known();
-                } else if (line.startsWith("read\t")) {
-                    String[] words = line.split("\t", -1);
-                    read(words[1], words[2]);
-                } else {
-                    Schema schema = JsonSerdeUtil.fromJson(line, Schema.class);
-                    catalog.createTable(Identifier.create("d", "t" + n++), schema, false);
-                }
-                answers.println("ok\t" + answer);
-            } catch (Throwable t) {
-                answers.println("err" + causes(t));
-            }
-        }
+        loop.serve(SchemaOracle::run);
         remove(dir);
         System.exit(0);
+    }
+
+    private static String run(String[] words) throws Exception {
+        if (words[0].equals("options")) {
+            return known();
+        }
+        if (words[0].equals("read")) {
+            read(words[1], words[2]);
+        } else {
+            Schema schema = JsonSerdeUtil.fromJson(words[0], Schema.class);
+            catalog.createTable(Identifier.create("d", "t" + tables++), schema, false);
+        }
+        return "";
     }
 
     private static String known() throws ReflectiveOperationException {
@@ -111,15 +103,6 @@ public final class SchemaOracle {
             }
         }
         throw new IllegalStateException("no option " + key);
-    }
-
-    private static String causes(Throwable t) {
-        StringBuilder words = new StringBuilder();
-        for (; t != null; t = t.getCause()) {
-            String message = String.valueOf(t.getMessage()).replaceAll("[\t\n\r]", " ");
-            words.append('\t').append(t.getClass().getName()).append('\t').append(message);
-        }
-        return words.toString();
     }
 
     private static void remove(Path dir) throws IOException {

@@ -7,11 +7,7 @@
  * SCHEMA is the JSON of Paimon's Schema; ROWS is a JSON list of lists and so is what read answers. Bytes
  * are hex, ROWs and ARRAYs lists, MAPs objects; decimals, dates and timestamps are Java's texts of them.
  */
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
-import java.io.PrintStream;
 import java.math.BigDecimal;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
@@ -56,28 +52,10 @@ public final class TypedClient {
     private static String scratch;
 
     public static void main(String[] args) throws Exception {
-        PrintStream answers = new PrintStream(System.out, true, StandardCharsets.UTF_8);
-        System.setOut(System.err); // whatever a library prints must not look like an answer
+        CommandLoop loop = new CommandLoop();
         scratch = Files.createTempDirectory("latch-java-").toString();
-        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        answers.println("ok\tready");
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
-            try {
-                answers.println("ok\t" + run(line.split("\t", -1)).replaceAll("[\\r\\n]", " "));
-            } catch (Throwable t) {
-                answers.println("err" + causes(t));
-            }
-        }
+        loop.serve(TypedClient::run);
         System.exit(0);
-    }
-
-    private static String causes(Throwable t) {
-        StringBuilder b = new StringBuilder();
-        for (Throwable c = t; c != null; c = c.getCause()) {
-            b.append('\t').append(c.getClass().getSimpleName()).append('\t')
-                    .append(String.valueOf(c.getMessage()).replaceAll("[\\t\\r\\n]", " "));
-        }
-        return b.toString();
     }
 
     private static String run(String[] a) throws Exception {

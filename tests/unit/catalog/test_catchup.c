@@ -43,6 +43,7 @@ static void forked_at(const struct draft *d, const char *why)
     struct draft e = fx_next(&f, d, "late", d->uuid[0] != 0);
     head_is(d);
     FAILS(&f, E_BUSY, RES_TABLE, why, fx_commit(&f, "t", &e, &ok));
+    assert_string_equal(f.err.res_name, "t");
     FAILS(&f, E_BUSY, RES_TABLE, "nothing was done", fx_rollback(&f, "t", 1));
     FAILS(&f, E_BUSY, RES_TABLE, "nothing was done",
           fx_alter(&f, "t", "[{\"action\":\"updateComment\",\"comment\":\"x\"}]"));

@@ -215,6 +215,7 @@ static void tables_without(void **state)
         OK(&f, fx_create_as(&f, "d", name.p, schemas[i]));
         struct draft d = commit_on(name.p, NULL, A("1,1,1,1,1"));
         FAILS(&f, E_UNSUPPORTED, RES_TABLE, "metastore.partitioned-table", list_rc(name.p, &s));
+        assert_string_equal(f.err.res_name, name.p); /* not "d.n0" */
         FAILS(&f, E_UNSUPPORTED, RES_TABLE, "metastore.partitioned-table",
               change(name.p, 'c', "[]", false));
         FAILS(&f, E_UNSUPPORTED, RES_TABLE, "metastore.partitioned-table",
