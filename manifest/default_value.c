@@ -404,7 +404,7 @@ int default_value_check(struct ctx *cx, const struct data_field *f)
     if (ok && castable(f->type, v))
         return 0;
     str sql = types_sql_str(&cx->arena, f->type);
-    return ctx_fail(cx, E_INVAL, RES_COLUMN, f->name,
+    return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE,
                     "Unsupported default value `%.*s` for type %.*s", SHOWN(f->default_value),
                     STR(sql));
 }

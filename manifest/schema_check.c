@@ -133,7 +133,8 @@ static int check_defaults(struct check *c)
     for (size_t i = 0; i < c->s->n_fields; i++) {
         const struct data_field *f = &c->s->fields[i];
         if (default_value_check(c->cx, f) < 0)
-            return ctx_prefix(c->cx, "column \"%.*s\" needs one that can be cast to its type",
+            return ctx_prefix(c->cx,
+                              "give column \"%.*s\" a default value that can be cast to its type",
                               SHOWN(f->name));
     }
     return 0;

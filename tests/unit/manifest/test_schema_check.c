@@ -430,10 +430,10 @@ static void test_default(void **state)
     "{\"fields\":[{\"id\":0,\"name\":\"k\",\"type\":\"INT\"},{\"id\":1,\"name\":\"x\","            \
     "\"type\":\"INT\",\"defaultValue\":\"" value "\"}]}"
     check_json(COL_X("1"), 0, "");
-    check_json(
-        COL_X("y"), E_INVAL,
-        "column \"x\" needs one that can be cast to its type: Unsupported default value `y` for "
-        "type INT");
+    check_json(COL_X("y"), E_INVAL,
+               "give column \"x\" a default value that can be cast to its type: Unsupported "
+               "default value `y` for "
+               "type INT");
 }
 
 /* A table that an older version made with a wrong option: taking the option away mends it. */
