@@ -19,6 +19,7 @@
 
 #define UNUSED_FN __attribute__((unused))
 #define S(lit)    STR_LIT(lit)
+#define N(a)      (sizeof(a) / sizeof((a)[0]))
 
 struct env {
     struct store *st;
@@ -246,6 +247,74 @@ static UNUSED_FN struct branch_row branch(struct env *e, str table)
     struct branch_row b = {0};
     OK(e, STORE(e->st, branch_get, &e->cx, table, S("main"), &b));
     return b;
+}
+
+/* --- every test against both implementations -------------------------------------------------- */
+
+struct store_test {
+    const char *name;
+    void (*fn)(struct env *e);
+    bool bare;        /* without the first tenant */
+    bool sqlite_only; /* it looks into the file */
+};
+#define TEST(f)                                                                                    \
+    {                                                                                              \
+        .name = #f, .fn = f                                                                        \
+    }
+#define TEST_BARE(f)                                                                               \
+    {                                                                                              \
+        .name = #f, .fn = f, .bare = true                                                          \
+    }
+#define TEST_SQLITE(f)                                                                             \
+    {                                                                                              \
+        .name = #f, .fn = f, .sqlite_only = true                                                   \
+    }
+
+static UNUSED_FN void store_test_run(const struct store_test *t, void (*make_env)(struct env *))
+{
+    struct env e;
+    make_env(&e);
+    if (!t->bare)
+        env_setup_tenant(&e);
+    t->fn(&e);
+    env_done(&e);
+}
+
+static UNUSED_FN void store_test_mem(void **state)
+{
+    store_test_run(*state, env_mem);
+}
+
+static UNUSED_FN void store_test_sqlite(void **state)
+{
+    store_test_run(*state, env_sqlite);
+}
+
+#define STORE_TESTS_MAX 128
+
+/* `alone`: tests that open what they need themselves. */
+static UNUSED_FN int store_tests_run(const char *group, const struct store_test *tests, size_t n,
+                                     const struct CMUnitTest *alone, size_t n_alone)
+{
+    static struct CMUnitTest all[STORE_TESTS_MAX];
+    static char names[STORE_TESTS_MAX][64];
+    size_t k = 0;
+    if (2 * n + n_alone > STORE_TESTS_MAX)
+        return 1;
+    for (size_t i = 0; i < 2 * n; i++) {
+        const struct store_test *t = &tests[i / 2];
+        bool sqlite = i % 2;
+        if (t->sqlite_only && !sqlite)
+            continue;
+        snprintf(names[k], sizeof(names[k]), "%s (%s)", t->name, sqlite ? "sqlite" : "mem");
+        all[k] = (struct CMUnitTest){.name = names[k],
+                                     .test_func = sqlite ? store_test_sqlite : store_test_mem,
+                                     .initial_state = (void *)(uintptr_t)t};
+        k++;
+    }
+    for (size_t i = 0; i < n_alone; i++)
+        all[k++] = alone[i];
+    return _cmocka_run_group_tests(group, all, k, NULL, NULL);
 }
 
 #endif

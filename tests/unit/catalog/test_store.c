@@ -953,22 +953,7 @@ static void test_small_arena(struct env *e)
 
 /* --- running them all twice ------------------------------------------------------------------- */
 
-typedef void test_fn(struct env *e);
-struct test {
-    const char *name;
-    test_fn *fn;
-    bool bare; /* without the first tenant */
-};
-#define TEST(f)                                                                                    \
-    {                                                                                              \
-#f, f, false                                                                               \
-    }
-#define TEST_BARE(f)                                                                               \
-    {                                                                                              \
-#f, f, true                                                                                \
-    }
-
-static const struct test tests[] = {
+static const struct store_test tests[] = {
     TEST_BARE(test_bootstrap), TEST(test_db_get),       TEST(test_db_alter),
     TEST(test_list),           TEST(test_list_pages),   TEST(test_table_list_type),
     TEST(test_claim),          TEST(test_claim_intent), TEST(test_table_create),
@@ -979,38 +964,8 @@ static const struct test tests[] = {
     TEST(test_rollback),       TEST(test_prune),        TEST(test_audit),
     TEST(test_no_memory),      TEST(test_small_arena),
 };
-#define N_TESTS (sizeof(tests) / sizeof(tests[0]))
-
-static void run(const struct test *t, void (*make)(struct env *))
-{
-    struct env e;
-    make(&e);
-    if (!t->bare)
-        env_setup_tenant(&e);
-    t->fn(&e);
-    env_done(&e);
-}
-
-static void run_mem(void **state)
-{
-    run(*state, env_mem);
-}
-
-static void run_sqlite(void **state)
-{
-    run(*state, env_sqlite);
-}
 
 int main(void)
 {
-    struct CMUnitTest all[2 * N_TESTS] = {0};
-    char names[2 * N_TESTS][64];
-    for (size_t i = 0; i < 2 * N_TESTS; i++) {
-        const struct test *t = &tests[i / 2];
-        snprintf(names[i], sizeof(names[i]), "%s (%s)", t->name, i % 2 ? "sqlite" : "mem");
-        all[i] = (struct CMUnitTest){.name = names[i],
-                                     .test_func = i % 2 ? run_sqlite : run_mem,
-                                     .initial_state = (void *)(uintptr_t)t};
-    }
-    return cmocka_run_group_tests(all, NULL, NULL);
+    return store_tests_run("store", tests, N(tests), NULL, 0);
 }

@@ -506,55 +506,16 @@ static void test_first_version(void **state)
 
 /* --- running them all twice ------------------------------------------------------------------- */
 
-typedef void test_fn(struct env *e);
-struct test {
-    const char *name;
-    test_fn *fn;
-};
-#define TEST(f)                                                                                    \
-    {                                                                                              \
-#f, f                                                                                      \
-    }
-
-static const struct test tests[] = {
+static const struct store_test tests[] = {
     TEST(test_create_get),     TEST(test_kinds),       TEST(test_alter),
     TEST(test_rename),         TEST(test_db_drop),     TEST(test_list),
     TEST(test_list_too_large), TEST(test_find_tables), TEST(test_find_views),
     TEST(test_find_functions), TEST(test_find_pages),  TEST(test_no_memory),
 };
-#define N_TESTS (sizeof(tests) / sizeof(tests[0]))
-
-static void run(const struct test *t, void (*open)(struct env *))
-{
-    struct env e;
-    open(&e);
-    env_setup_tenant(&e);
-    t->fn(&e);
-    env_done(&e);
-}
-
-static void run_mem(void **state)
-{
-    run(*state, env_mem);
-}
-
-static void run_sqlite(void **state)
-{
-    run(*state, env_sqlite);
-}
 
 int main(void)
 {
-    struct CMUnitTest all[2 * N_TESTS + 2] = {0};
-    char names[2 * N_TESTS][64];
-    for (size_t i = 0; i < 2 * N_TESTS; i++) {
-        const struct test *t = &tests[i / 2];
-        snprintf(names[i], sizeof(names[i]), "%s (%s)", t->name, i % 2 ? "sqlite" : "mem");
-        all[i] = (struct CMUnitTest){.name = names[i],
-                                     .test_func = i % 2 ? run_sqlite : run_mem,
-                                     .initial_state = (void *)(uintptr_t)t};
-    }
-    all[2 * N_TESTS] = (struct CMUnitTest)cmocka_unit_test(test_pages_are_cheap);
-    all[2 * N_TESTS + 1] = (struct CMUnitTest)cmocka_unit_test(test_first_version);
-    return cmocka_run_group_tests(all, NULL, NULL);
+    const struct CMUnitTest alone[] = {cmocka_unit_test(test_pages_are_cheap),
+                                       cmocka_unit_test(test_first_version)};
+    return store_tests_run("store_objects", tests, N(tests), alone, N(alone));
 }

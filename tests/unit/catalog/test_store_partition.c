@@ -8,8 +8,6 @@
 #include "catalog/store/partition_sum.h"
 #include "proto/base/mem.h"
 
-#define N(a) (sizeof(a) / sizeof((a)[0]))
-
 /* --- short forms ------------------------------------------------------------------------------ */
 
 static struct partition_delta delta(const char *key, int64_t records, int64_t bytes, int64_t files,
@@ -805,22 +803,7 @@ static void test_damaged(struct env *e)
 
 /* --- all -------------------------------------------------------------------------------------- */
 
-typedef void test_fn(struct env *e);
-struct test {
-    const char *name;
-    test_fn *fn;
-    bool sqlite_only;
-};
-#define TEST(f)                                                                                    \
-    {                                                                                              \
-#f, f, false                                                                               \
-    }
-#define TEST_SQLITE(f)                                                                             \
-    {                                                                                              \
-#f, f, true                                                                                \
-    }
-
-static const struct test tests[] = {
+static const struct store_test tests[] = {
     TEST(test_sums),           TEST(test_fold),         TEST(test_fold_stamps),
     TEST(test_fold_bounds),    TEST(test_unknown),      TEST(test_unknown_is_taken_back),
     TEST(test_late),           TEST(test_empty_commit), TEST(test_rollback),
@@ -832,40 +815,7 @@ static const struct test tests[] = {
     TEST_SQLITE(test_damaged),
 };
 
-static void run(const struct test *t, void (*make)(struct env *))
-{
-    struct env e;
-    make(&e);
-    env_setup_tenant(&e);
-    t->fn(&e);
-    env_done(&e);
-}
-
-static void run_mem(void **state)
-{
-    run(*state, env_mem);
-}
-
-static void run_sqlite(void **state)
-{
-    run(*state, env_sqlite);
-}
-
 int main(void)
 {
-    struct CMUnitTest all[2 * N(tests)] = {0};
-    char names[2 * N(tests)][64];
-    size_t n = 0;
-    for (size_t i = 0; i < 2 * N(tests); i++) {
-        const struct test *t = &tests[i / 2];
-        bool sqlite = i % 2;
-        if (t->sqlite_only && !sqlite)
-            continue;
-        snprintf(names[n], sizeof(names[n]), "%s (%s)", t->name, sqlite ? "sqlite" : "mem");
-        all[n] = (struct CMUnitTest){.name = names[n],
-                                     .test_func = sqlite ? run_sqlite : run_mem,
-                                     .initial_state = (void *)(uintptr_t)t};
-        n++;
-    }
-    return _cmocka_run_group_tests("store_partition", all, n, NULL, NULL);
+    return store_tests_run("store_partition", tests, N(tests), NULL, 0);
 }

@@ -633,15 +633,7 @@ static void test_no_memory_in_history(struct env *e)
     }
 }
 
-struct test {
-    const char *name;
-    void (*fn)(struct env *);
-};
-#define TEST(fn)                                                                                   \
-    {                                                                                              \
-#fn, fn                                                                                    \
-    }
-static const struct test tests[] = {
+static const struct store_test tests[] = {
     TEST(test_made),
     TEST(test_made_not),
     TEST(test_undone),
@@ -660,37 +652,8 @@ static const struct test tests[] = {
     TEST(test_no_memory),
     TEST(test_no_memory_in_history),
 };
-#define N_TESTS (sizeof(tests) / sizeof(tests[0]))
-
-static void run(const struct test *t, void (*make_env)(struct env *))
-{
-    struct env e;
-    make_env(&e);
-    env_setup_tenant(&e);
-    t->fn(&e);
-    env_done(&e);
-}
-
-static void run_mem(void **state)
-{
-    run(*state, env_mem);
-}
-
-static void run_sqlite(void **state)
-{
-    run(*state, env_sqlite);
-}
 
 int main(void)
 {
-    struct CMUnitTest all[2 * N_TESTS] = {0};
-    char names[2 * N_TESTS][64];
-    for (size_t i = 0; i < 2 * N_TESTS; i++) {
-        const struct test *t = &tests[i / 2];
-        snprintf(names[i], sizeof(names[i]), "%s (%s)", t->name, i % 2 ? "sqlite" : "mem");
-        all[i] = (struct CMUnitTest){.name = names[i],
-                                     .test_func = i % 2 ? run_sqlite : run_mem,
-                                     .initial_state = (void *)(uintptr_t)t};
-    }
-    return cmocka_run_group_tests(all, NULL, NULL);
+    return store_tests_run("store_refs", tests, N(tests), NULL, 0);
 }
