@@ -1,26 +1,7 @@
 /* test_default_value.c - which texts Paimon reads as a type. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/manifest/fixture.h"
+
 #include "manifest/default_value.h"
-
-static struct ctx cx;
-
-static int setup(void **state)
-{
-    (void)state;
-    ctx_init(&cx, 64 << 20);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    ctx_done(&cx);
-    return 0;
-}
 
 static int check_type(const struct data_type *t, str text)
 {
@@ -30,15 +11,8 @@ static int check_type(const struct data_type *t, str text)
 
 static int check(const char *type, const char *text)
 {
-    const struct data_type *t = NULL;
-    const struct json *v = NULL;
     ctx_reset_err(&cx);
-    int rc = type[0] == '{' ? json_parse(&cx, str_of(type), "test", &v) : 0;
-    if (rc == 0)
-        rc = v ? types_decode(&cx, v, &t) : types_parse(&cx, str_of(type), &t);
-    if (rc != 0)
-        fail_msg("%s: %s", type, cx.err.msg);
-    return check_type(t, text ? str_of(text) : STR_NONE);
+    return check_type(type_of(type), str_of(text));
 }
 
 #define INTS "{\"type\":\"ARRAY\",\"element\":\"INT\"}"
@@ -168,11 +142,8 @@ static void long_texts(void **state)
     (void)state;
     size_t n = 1 << 20;
     char *p = arena_alloc(&cx.arena, n + 1);
-    const struct data_type *t = NULL;
-    const struct json *v = NULL;
+    const struct data_type *t = type_of(INTS);
     assert_non_null(p);
-    assert_int_equal(json_parse(&cx, STR_LIT(INTS), "test", &v), 0);
-    assert_int_equal(types_decode(&cx, v, &t), 0);
     memset(p, '[', n);
     assert_int_equal(check_type(t, str_n(p, n)), E_INVAL);
     for (size_t i = 0; i + 3 <= n; i += 3)

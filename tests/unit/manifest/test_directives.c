@@ -1,30 +1,12 @@
 /* test_directives.c - comments that change how a column is stored, and the list options behind them. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#define ARENA_BYTES (256 << 20)
+#include "tests/unit/manifest/fixture.h"
+
 #include "manifest/directives.h"
 #include "proto/base/clock.h"
 #include "proto/base/mem.h"
 
 #define S(lit) STR_LIT(lit)
-
-static struct ctx cx;
-
-static int setup(void **state)
-{
-    (void)state;
-    ctx_init(&cx, 256 << 20);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    ctx_done(&cx);
-    return 0;
-}
 
 static void same(str got, const char *want)
 {

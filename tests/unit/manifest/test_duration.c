@@ -1,31 +1,10 @@
 /* test_duration.c - texts and numbers of durations: what Paimon takes, what it refuses, and that
  * what we write is taken back as the same. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#define ARENA_BYTES (1 << 20)
+#include "tests/unit/manifest/fixture.h"
 
 #include "manifest/duration.h"
 #include "proto/base/rand.h"
-
-#define N(a) (sizeof(a) / sizeof((a)[0]))
-
-static struct ctx cx;
-
-static int setup(void **state)
-{
-    (void)state;
-    ctx_init(&cx, 1 << 20);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    ctx_done(&cx);
-    return 0;
-}
 
 static void texts_are_taken(void **state)
 {
@@ -250,7 +229,6 @@ static void there_and_back(void **state)
 
 int main(void)
 {
-#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
     const struct CMUnitTest tests[] = {T(texts_are_taken), T(texts_are_refused),
                                        T(the_shortest_text), T(numbers_are_read),
                                        T(there_and_back)};

@@ -1,27 +1,9 @@
 /* test_options.c - the list of options, and how their texts are read. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#define ARENA_BYTES (1 << 20)
+#include "tests/unit/manifest/fixture.h"
+
 #include "manifest/java_text.h"
 #include "manifest/options.h"
-
-static struct ctx cx;
-
-static int setup(void **state)
-{
-    (void)state;
-    ctx_init(&cx, 1 << 20);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    ctx_done(&cx);
-    return 0;
-}
 
 /* Up to two options "key", "value" in the order of their keys. */
 static struct kv items[2];
@@ -330,8 +312,6 @@ static void test_split(void **state)
     assert_true(str_eqz(java_trim(STR_LIT("\t\n a b\x01 ")), "a b"));
     assert_int_equal(java_trim(STR_LIT("  ")).len, 0);
 }
-
-#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
 {

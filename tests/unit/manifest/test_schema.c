@@ -1,28 +1,9 @@
 /* test_schema.c - schemas: create requests, golden files of three clients, what is refused. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/manifest/fixture.h"
+
 #include <ftw.h>
 #include "manifest/schema.h"
 #include "proto/base/mem.h"
-
-static struct ctx cx;
-
-static int setup(void **state)
-{
-    (void)state;
-    ctx_init(&cx, 64 << 20);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    ctx_done(&cx);
-    return 0;
-}
 
 /* A schema with columns a INT, b STRING NOT NULL, c {type}, and `rest` (",\"k\":v") behind them. */
 #define FIELDS                                                                                     \
@@ -34,11 +15,7 @@ static int teardown(void **state)
 
 static int decode(const char *text, struct schema *ret)
 {
-    const struct json *v;
-    ctx_reset_err(&cx);
-    if (json_parse(&cx, str_of(text), "test", &v) != 0)
-        fail_msg("%s: %s", text, cx.err.msg);
-    return schema_decode(&cx, v, "schema", ret);
+    return schema_decode(&cx, json_of(text), "schema", ret);
 }
 
 static struct schema good(const char *text)
@@ -78,15 +55,6 @@ static void check_takes(const char *text)
         fail_msg("%s: %s", text, cx.err.msg);
 }
 
-static const char *keep(struct buf *b)
-{
-    assert_int_equal(buf_fail(b), 0);
-    char *z = str_dupz(&cx.arena, buf_str(b));
-    buf_done(b);
-    assert_non_null(z);
-    return z;
-}
-
 static const char *encode(const struct schema *s)
 {
     struct buf b = {0};
@@ -111,18 +79,6 @@ static struct table_schema good_file(const char *text)
     if (schema_decode_file(&cx, str_of(text), STR_LIT("schema-0"), &ts) != 0)
         fail_msg("%s: %s", text, cx.err.msg);
     return ts;
-}
-
-static str slurp(const char *path)
-{
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        fail_msg("%s: cannot be opened; run from the root of the repository", path);
-    char *p = arena_alloc(&cx.arena, 1 << 16);
-    assert_non_null(p);
-    size_t n = fread(p, 1, 1 << 16, f);
-    fclose(f);
-    return str_n(p, n);
 }
 
 static void assert_list(const struct str_list *l, const char *want) /* "a,b" */
@@ -719,8 +675,6 @@ static void test_no_memory(void **state)
         assert_true(n < 1000);
     }
 }
-
-#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
 {

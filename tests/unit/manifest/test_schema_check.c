@@ -1,29 +1,11 @@
 /* test_schema_check.c - what is refused by a table's options and default values, rule by rule. The
  * same rules run against stock Java in tests/conform/test_validation_java.py. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#define ARENA_BYTES (256 << 20)
+#include "tests/unit/manifest/fixture.h"
+
 #include "manifest/schema.h"
 #include "proto/base/clock.h"
 #include "proto/base/mem.h"
-
-static struct ctx cx;
-
-static int setup(void **state)
-{
-    (void)state;
-    ctx_init(&cx, 256 << 20);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    ctx_done(&cx);
-    return 0;
-}
 
 #define COL(id, name, type) "{\"id\":" #id ",\"name\":\"" name "\",\"type\":" type "}"
 /* a INT, b STRING, c BIGINT, d DATE, p STRING, q INT; blob, vec, ts9 and the like where named */
@@ -40,15 +22,12 @@ struct rule {
     const char *more;    /* ",{column}", or NULL */
 };
 
-static const char *json_of(const struct rule *r)
+static const char *rule_json(const struct rule *r)
 {
     struct buf b = {0};
     buf_addf(&b, "{\"fields\":[" COLUMNS "%s],%s\"options\":{%s}}", r->more ? r->more : "",
              r->keys ? r->keys : "", r->options);
-    assert_int_equal(buf_fail(&b), 0);
-    char *z = str_dupz(&cx.arena, buf_str(&b));
-    buf_done(&b);
-    assert_non_null(z);
+    char *z = keep(&b);
     for (char *p = z; *p; p++)
         if (*p == '\'')
             *p = '"';
@@ -71,7 +50,7 @@ static void check_json(const char *text, int code, const char *because)
 static void run(const struct rule *rules, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        check_json(json_of(&rules[i]), rules[i].code, rules[i].because);
+        check_json(rule_json(&rules[i]), rules[i].code, rules[i].because);
 }
 #define RUN(rules) run(rules, sizeof rules / sizeof *rules)
 
@@ -443,7 +422,7 @@ static void test_mended(void **state)
     static const struct rule r = {"'ignore-delete':'max','x':'y'", PK_A, 0, "", NULL};
     const struct json *v;
     struct schema s;
-    assert_int_equal(json_parse(&cx, str_of(json_of(&r)), "test", &v), 0);
+    assert_int_equal(json_parse(&cx, str_of(rule_json(&r)), "test", &v), 0);
     assert_int_equal(schema_decode(&cx, v, "schema", &s), 0);
     assert_int_equal(schema_check_table(&cx, &s), E_INVAL);
     assert_int_equal(schema_remove_option(&cx, &s, STR_LIT("x")), 0);
@@ -493,7 +472,7 @@ static void test_no_memory(void **state)
         PK_A, 0, "", NULL};
     struct schema s;
     const struct json *v;
-    assert_int_equal(json_parse(&cx, str_of(json_of(&r)), "test", &v), 0);
+    assert_int_equal(json_parse(&cx, str_of(rule_json(&r)), "test", &v), 0);
     assert_int_equal(schema_decode(&cx, v, "schema", &s), 0);
     bool failed = false;
     for (long n = 1;; n++) {
@@ -511,8 +490,6 @@ static void test_no_memory(void **state)
     }
     assert_true(failed);
 }
-
-#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
 {

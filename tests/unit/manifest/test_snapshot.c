@@ -1,28 +1,10 @@
 /* test_snapshot.c - Snapshot JSON: golden files of three clients, every member, hostile ones. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#define ARENA_BYTES (16 << 20)
+#include "tests/unit/manifest/fixture.h"
+
 #include <ftw.h>
 #include "manifest/snapshot.h"
 #include "proto/base/mem.h"
-
-static struct ctx cx;
-
-static int setup(void **state)
-{
-    (void)state;
-    ctx_init(&cx, 16 << 20);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    ctx_done(&cx);
-    return 0;
-}
 
 static const char minimal[] =
     "{\"version\":3,\"id\":1,\"schemaId\":0,\"baseManifestList\":\"b\",\"deltaManifestList\":\"d\","
@@ -34,8 +16,7 @@ static const char *variant(const char *without, const char *with)
 {
     struct buf b = {0};
     struct json_out o;
-    const struct json *v;
-    assert_int_equal(json_parse(&cx, STR_LIT(minimal), "test", &v), 0);
+    const struct json *v = json_of(minimal);
     json_out_init(&o, &b);
     json_obj(&o);
     JSON_EACH (it, v)
@@ -45,19 +26,12 @@ static const char *variant(const char *without, const char *with)
         }
     buf_addz(&b, with);
     json_end(&o);
-    char *z = str_dupz(&cx.arena, buf_str(&b));
-    buf_done(&b);
-    assert_non_null(z);
-    return z;
+    return keep(&b);
 }
 
 static int decode(const char *text, struct snapshot *ret)
 {
-    const struct json *v;
-    ctx_reset_err(&cx);
-    if (json_parse(&cx, str_of(text), "test", &v) != 0)
-        fail_msg("%s: %s", text, cx.err.msg);
-    return snapshot_decode(&cx, v, "snapshot", ret);
+    return snapshot_decode(&cx, json_of(text), "snapshot", ret);
 }
 
 static struct snapshot good(const char *text)
@@ -123,23 +97,7 @@ static str encode(const struct snapshot *s)
     struct json_out o;
     json_out_init(&o, &b);
     snapshot_encode(&o, s);
-    str copy = str_dup(&cx.arena, buf_str(&b));
-    assert_int_equal(buf_fail(&b), 0);
-    buf_done(&b);
-    assert_non_null(copy.p);
-    return copy;
-}
-
-static str slurp(const char *path)
-{
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        fail_msg("%s: cannot be opened; run from the root of the repository", path);
-    char *p = arena_alloc(&cx.arena, 1 << 16);
-    assert_non_null(p);
-    size_t n = fread(p, 1, 1 << 16, f);
-    fclose(f);
-    return str_n(p, n);
+    return str_of(keep(&b));
 }
 
 static int walked;
@@ -463,8 +421,6 @@ static void test_no_memory(void **state)
     }
     assert_true(failed);
 }
-
-#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
 {

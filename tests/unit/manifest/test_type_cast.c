@@ -1,39 +1,8 @@
 /* test_type_cast.c - which type may become which. The expected table was printed by Paimon 1.4.2
  * itself (SchemaManager with each pair of types, with and without disable-explicit-type-casting). */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/manifest/fixture.h"
+
 #include "manifest/type_cast.h"
-
-static struct ctx cx;
-
-static int setup(void **state)
-{
-    (void)state;
-    ctx_init(&cx, 64 << 20);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    ctx_done(&cx);
-    return 0;
-}
-
-static const struct data_type *type(const char *text)
-{
-    const struct data_type *t = NULL;
-    const struct json *v = NULL;
-    int rc = text[0] == '{' ? json_parse(&cx, str_of(text), "test", &v) : 0;
-    if (rc == 0)
-        rc = v ? types_decode(&cx, v, &t) : types_parse(&cx, str_of(text), &t);
-    if (rc != 0)
-        fail_msg("%s: %s", text, cx.err.msg);
-    return t;
-}
 
 static const struct row {
     const char *type;
@@ -71,7 +40,7 @@ static void every_pair(void **state)
     for (int to = 0; to < N; to++) {
         assert_int_equal(strlen(rows[to].from), N);
         for (int from = 0; from < N; from++) {
-            const struct data_type *a = type(rows[from].type), *b = type(rows[to].type);
+            const struct data_type *a = type_of(rows[from].type), *b = type_of(rows[to].type);
             char want = rows[to].from[from];
             if (types_may_cast(a, b, false) != (want == 'i') ||
                 types_may_cast(a, b, true) != (want != '.'))
@@ -86,24 +55,24 @@ static void kinds_without_casts(void **state)
     static const char *const none[] = {"BLOB", "GEOMETRY", "GEOGRAPHY"};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         for (int k = 0; k < N; k++) {
-            assert_false(types_may_cast(type(none[i]), type(rows[k].type), true));
-            assert_false(types_may_cast(type(rows[k].type), type(none[i]), true));
-            assert_false(types_may_cast(type(none[i]), type(none[i]), true));
+            assert_false(types_may_cast(type_of(none[i]), type_of(rows[k].type), true));
+            assert_false(types_may_cast(type_of(rows[k].type), type_of(none[i]), true));
+            assert_false(types_may_cast(type_of(none[i]), type_of(none[i]), true));
         }
 }
 
 static void nullability(void **state)
 {
     (void)state;
-    assert_false(types_may_cast(type("INT"), type("BIGINT NOT NULL"), false));
-    assert_true(types_may_cast(type("INT"), type("BIGINT NOT NULL"), true));
-    assert_true(types_may_cast(type("INT NOT NULL"), type("BIGINT NOT NULL"), false));
-    assert_true(types_may_cast(type("INT NOT NULL"), type("BIGINT"), false));
+    assert_false(types_may_cast(type_of("INT"), type_of("BIGINT NOT NULL"), false));
+    assert_true(types_may_cast(type_of("INT"), type_of("BIGINT NOT NULL"), true));
+    assert_true(types_may_cast(type_of("INT NOT NULL"), type_of("BIGINT NOT NULL"), false));
+    assert_true(types_may_cast(type_of("INT NOT NULL"), type_of("BIGINT"), false));
     /* Dates become exactly STRING. */
-    assert_true(types_may_cast(type("DATE NOT NULL"), type("STRING"), true));
-    assert_false(types_may_cast(type("DATE NOT NULL"), type("STRING NOT NULL"), true));
-    assert_false(types_may_cast(type("DATE"), type("VARCHAR(2147483646)"), true));
-    assert_true(types_may_cast(type("INT NOT NULL"), type("STRING NOT NULL"), true));
+    assert_true(types_may_cast(type_of("DATE NOT NULL"), type_of("STRING"), true));
+    assert_false(types_may_cast(type_of("DATE NOT NULL"), type_of("STRING NOT NULL"), true));
+    assert_false(types_may_cast(type_of("DATE"), type_of("VARCHAR(2147483646)"), true));
+    assert_true(types_may_cast(type_of("INT NOT NULL"), type_of("STRING NOT NULL"), true));
 }
 
 int main(void)

@@ -4,11 +4,7 @@
  * The golden bodies were recorded from pypaimon 2.1.0 on the wire ("P", blanks after ':' and ',')
  * and printed by RESTApi.toJson of paimon-bundle 1.4.2 ("j"). Every bad body must give its code,
  * name the member in the message, and leave the result unwritten. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/proto/api_fixture.h"
 
 #include "proto/api/api_commit.h"
 #include "proto/api/api_config.h"
@@ -17,50 +13,12 @@
 #include "proto/api/api_table.h"
 #include "proto/base/mem.h"
 
-#define N(a) (sizeof(a) / sizeof((a)[0]))
 /* So many bytes of text. */
 #define X16  "xxxxxxxxxxxxxxxx"
 #define X64  X16 X16 X16 X16
 #define X251 X64 X64 X64 X16 X16 X16 "xxxxxxxxxxx"
 #define X255 X251 "xxxx"
 #define X256 X255 "x"
-
-static struct ctx cx;
-static struct buf out;
-
-static int setup(void **state)
-{
-    (void)state;
-    ctx_init(&cx, 1 << 20);
-    out = (struct buf){0};
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    buf_done(&out);
-    ctx_done(&cx);
-    return 0;
-}
-
-static const struct json *parse(const char *text)
-{
-    const struct json *j = NULL;
-    int rc = json_parse(&cx, str_of(text), "request body", &j);
-    if (rc < 0)
-        fail_msg("%s: %s", text, cx.err.msg);
-    return j;
-}
-
-static void assert_str(str s, const char *want)
-{
-    if (!str_eqz(s, want) || (s.p == NULL) != (want == NULL))
-        fail_msg("got \"%.*s\" (%s), want \"%s\"", STR(s), s.p ? "there" : "absent",
-                 want ? want : "(absent)");
-}
-
-#define assert_out(want) assert_str(buf_str(&out), want)
 
 /* --- what clients send ---------------------------------------------------------------------------
  */
@@ -675,8 +633,6 @@ static void answers_that_do_not_fit(void **state)
     assert_int_equal(rc, E_NOMEM);
     assert_int_equal(cx.err.code, E_NOMEM);
 }
-
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
 {

@@ -1,57 +1,11 @@
 /* test_api_objects.c - bodies of the view and function routes, and pages over all databases. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/proto/api_fixture.h"
 
 #include "proto/api/api_function.h"
 #include "proto/api/api_view.h"
 #include "proto/base/mem.h"
 
-#define N(a) (sizeof(a) / sizeof((a)[0]))
 #define L(s) STR_LIT(s)
-
-static struct ctx cx;
-static struct buf out;
-
-static int setup(void **state)
-{
-    (void)state;
-    ctx_init(&cx, 1 << 20);
-    out = (struct buf){0};
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    buf_done(&out);
-    ctx_done(&cx);
-    return 0;
-}
-
-static const struct json *parse(const char *text)
-{
-    const struct json *j = NULL;
-    if (json_parse(&cx, str_of(text), "request body", &j) < 0)
-        fail_msg("%s: %s", text, cx.err.msg);
-    return j;
-}
-
-static void assert_str(str s, const char *want)
-{
-    if (!str_eqz(s, want))
-        fail_msg("got \"%.*s\", want \"%s\"", STR(s), want);
-}
-
-static void assert_out(const char *want)
-{
-    const struct json *j;
-    assert_str(buf_str(&out), want);
-    assert_int_equal(json_parse(&cx, buf_str(&out), "answer", &j), 0);
-    buf_clear(&out);
-}
 
 /* --- what clients send ------------------------------------------------------------------------ */
 
@@ -269,7 +223,6 @@ static void answers_that_do_not_fit(void **state)
 
 int main(void)
 {
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(view_bodies),           TEST(bad_view_bodies),          TEST(function_bodies),
         TEST(view_answers),          TEST(function_answers),         TEST(pages_of_identifiers),

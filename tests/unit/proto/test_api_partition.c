@@ -1,42 +1,10 @@
 /* test_api_partition.c - bodies of the partition routes: what clients send, what nobody may send, and
  * what we answer, byte for byte. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#define ARENA_BYTES (1 << 24)
+#include "tests/unit/proto/api_fixture.h"
 
 #include "proto/api/api_commit.h"
 #include "proto/api/api_partition.h"
-
-#define N(a) (sizeof(a) / sizeof((a)[0]))
-
-static struct ctx cx;
-static struct buf out;
-
-static int setup(void **state)
-{
-    (void)state;
-    ctx_init(&cx, 1 << 24);
-    out = (struct buf){0};
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    buf_done(&out);
-    ctx_done(&cx);
-    return 0;
-}
-
-static const struct json *parse(const char *text)
-{
-    const struct json *j = NULL;
-    if (json_parse(&cx, str_of(text), "request body", &j) < 0)
-        fail_msg("%s: %s", text, cx.err.msg);
-    return j;
-}
 
 static void create(void **state)
 {
@@ -234,8 +202,6 @@ static void answers(void **state)
     assert_int_equal(api_partitions_split_encode(&cx, &out, specs, there, "yes", "no"), 0);
     assert_string_equal(buf_z(&out), "{\"yes\":[{\"a\":\"1\"},{}],\"no\":[{\"a\": \"2\"}]}");
 }
-
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
 {

@@ -1,53 +1,15 @@
 /* test_api_tag.c - bodies of the tag, consumer, token and auth routes: what is taken, what is not,
  * and the answers byte for byte. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/proto/api_fixture.h"
 
 #include "proto/api/api_access.h"
 #include "proto/api/api_consumer.h"
 #include "proto/api/api_tag.h"
 
-#define N(a) (sizeof(a) / sizeof((a)[0]))
 #define X10  "xxxxxxxxxx"
 #define X50  X10 X10 X10 X10 X10
 #define X246 X50 X50 X50 X50 X10 X10 X10 X10 "xxxxxx"
 #define X251 X246 "xxxxx"
-
-static struct ctx cx;
-static struct buf out;
-
-static int setup(void **state)
-{
-    (void)state;
-    ctx_init(&cx, 1 << 20);
-    out = (struct buf){0};
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    buf_done(&out);
-    ctx_done(&cx);
-    return 0;
-}
-
-static const struct json *parse(const char *text)
-{
-    const struct json *j = NULL;
-    if (json_parse(&cx, str_of(text), "request body", &j) < 0)
-        fail_msg("%s: %s", text, cx.err.msg);
-    return j;
-}
-
-static void assert_str(str s, const char *want)
-{
-    if (!str_eqz(s, want) || (s.p == NULL) != (want == NULL))
-        fail_msg("got \"%.*s\", want \"%s\"", STR(s), want ? want : "(absent)");
-}
 
 /* The code E_INVAL and a message that names the member. */
 static void assert_bad(int rc, const char *text, const char *member)
@@ -232,13 +194,12 @@ static void answers_that_do_not_fit(void **state)
 
 int main(void)
 {
-#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
-    const struct CMUnitTest tests[] = {T(tag_create),
-                                       T(tag_create_bad),
-                                       T(tag_answers),
-                                       T(consumer_reset),
-                                       T(consumer_answers),
-                                       T(access_bodies),
-                                       T(answers_that_do_not_fit)};
+    const struct CMUnitTest tests[] = {TEST(tag_create),
+                                       TEST(tag_create_bad),
+                                       TEST(tag_answers),
+                                       TEST(consumer_reset),
+                                       TEST(consumer_answers),
+                                       TEST(access_bodies),
+                                       TEST(answers_that_do_not_fit)};
     return cmocka_run_group_tests_name("api_tag", tests, NULL, NULL);
 }
