@@ -201,7 +201,6 @@ struct schema_at {
 };
 str type_of(const struct schema *s); /* option `type`, "table" when not given */
 bool type_managed(str type);         /* has schema and snapshot files that the server writes */
-int type_check(struct ctx *cx, str type) WARN_UNUSED; /* E_INVAL: Paimon knows no such type */
 int schema_text(struct ctx *cx, const struct schema *s, str *ret) WARN_UNUSED;
 int schema_put(struct ctx *cx, const struct schema_at *at, const struct table_schema *ts,
                enum io_put_result *ret) WARN_UNUSED;

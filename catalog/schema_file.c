@@ -22,31 +22,14 @@ str type_of(const struct schema *s)
 
 /* Paimon's TableType. Of those that are not managed the catalog keeps the schema, and the files are
  * the clients' own. */
-static const struct {
-    const char *name;
-    bool managed;
-} types[] = {
-    {"table", true},         {"materialized-table", true}, {"format-table", false},
-    {"object-table", false}, {"lance-table", false},       {"iceberg-table", false},
-};
-
 bool type_managed(str type)
 {
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (str_ieq(type, str_of(types[i].name)))
-            return types[i].managed;
+    static const char *const others[] = {"format-table", "object-table", "lance-table",
+                                         "iceberg-table"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (str_ieq(type, str_of(others[i])))
+            return false;
     return true;
-}
-
-int type_check(struct ctx *cx, str type)
-{
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (str_ieq(type, str_of(types[i].name)))
-            return 0;
-    return ctx_fail(cx, E_INVAL, RES_TABLE, STR_NONE,
-                    "Could not parse value '%.*s' for key 'type': it must be table, "
-                    "materialized-table, format-table, object-table, lance-table or iceberg-table",
-                    STR(type));
 }
 
 int schema_text(struct ctx *cx, const struct schema *s, str *ret)

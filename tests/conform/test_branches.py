@@ -15,12 +15,7 @@ import latch  # noqa: E402
 import raw  # noqa: E402
 
 _state = {}
-
-
-def client():
-    if "client" not in _state:
-        _state["client"] = latch.shared().client()
-    return _state["client"]
+client = latch.client
 
 
 def table(commits=0):

@@ -19,14 +19,7 @@ import raw  # noqa: E402
 logging.disable(logging.CRITICAL)
 RAW_WRITER = os.path.join(latch.ROOT, "tests", "lib", "rawwriter.py")
 PROCESSES, THREADS = 4, 8  # 32 clients; processes, since threads of one Python share a core
-
-_state = {}
-
-
-def client():
-    if "client" not in _state:
-        _state["client"] = latch.shared().client()
-    return _state["client"]
+client = latch.client
 
 
 def start_raw(database, names, commits):

@@ -95,12 +95,7 @@ SAYS_WHAT_TO_DO = re.compile(
 UGLY = re.compile(r"E_[A-Z]+|\b(cat|json|ctx|api|str|rq|h|io)_[a-z_]+\(|0x[0-9a-f]{6,}|\.c:\d+|%[sdu.*]|"
                   r"\(null\)|errno|sqlite|SQLITE|assert")
 _state = {}
-
-
-def client():
-    if "client" not in _state:
-        _state["client"] = latch.shared().client()
-    return _state["client"]
+client = latch.client
 
 
 def routes():

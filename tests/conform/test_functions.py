@@ -14,17 +14,7 @@ LAMBDA = {"type": "lambda", "definition": "(l, w) -> l * w", "language": "java"}
 FUNCTION = {"inputParams": [{"id": 0, "name": "l", "type": "DOUBLE"}, {"id": 1, "name": "w", "type": "DOUBLE"}],
             "returnParams": [{"id": 0, "name": "area", "type": "DOUBLE"}], "deterministic": True,
             "definitions": {"flink": FILE, "spark": LAMBDA, "trino": SQL}, "comment": "c", "options": {"k": "v"}}
-_state = {}
-
-
-def client():
-    if "client" not in _state:
-        _state["client"] = latch.shared().client()
-    return _state["client"]
-
-
-def B():
-    return "/v1/" + latch.shared().prefix()
+client, B = latch.client, latch.base
 
 
 def D(db):

@@ -38,16 +38,7 @@ BAD_NAMES = ["", ".", "..", "a\u0000b", "x" * 256, "é" * 128]  # of databases a
 BAD_FILES = BAD_NAMES + ["/", "a/b", "/abs", "../escape", "../../../escape", "./a", "a/", "a/../b"]
 
 _state = {}
-
-
-def client():
-    if "client" not in _state:
-        _state["client"] = latch.shared().client()
-    return _state["client"]
-
-
-def B():
-    return "/v1/" + latch.shared().prefix()
+client, B = latch.client, latch.base
 
 
 def database():

@@ -20,17 +20,7 @@ AUDIT = {"owner", "createdAt", "createdBy", "updatedAt", "updatedBy"}
 VIEW_SCHEMA = {"fields": [{"id": 0, "name": "k", "type": "INT"}], "query": "SELECT 1", "dialects": {},
                "comment": None, "options": {}}
 FUNCTION_NAME = re.compile(r"^(?=.*[A-Za-z])[A-Za-z0-9._-]+\Z")
-_state = {}
-
-
-def client():
-    if "client" not in _state:
-        _state["client"] = latch.shared().client()
-    return _state["client"]
-
-
-def B():
-    return "/v1/" + latch.shared().prefix()
+client, B = latch.client, latch.base
 
 
 class Listing:

@@ -20,18 +20,7 @@ NAMES = [
     "CON", "nul", "LATEST", "snapshot-1", "tables", "databases", "rename", "id", "x" * 255,
     "é" * 127 + "x", "%" * 255, " ", "+", "0", "null", "true",
 ]
-
-_state = {}
-
-
-def client():
-    if "client" not in _state:
-        _state["client"] = latch.shared().client()
-    return _state["client"]
-
-
-def B():
-    return "/v1/" + latch.shared().prefix()
+client, B = latch.client, latch.base
 
 
 def database_url(name):

@@ -26,17 +26,7 @@ PARTITIONED = {"fields": [{"id": 0, "name": "k", "type": "BIGINT NOT NULL"},
                "options": {"bucket": "1", "metastore.partitioned-table": "true"}}
 VIEW_SCHEMA = {"fields": [{"id": 0, "name": "k", "type": "INT"}], "query": "SELECT 1", "dialects": {},
                "comment": None, "options": {}}
-_state = {}
-
-
-def client():
-    if "client" not in _state:
-        _state["client"] = latch.shared().client()
-    return _state["client"]
-
-
-def B():
-    return "/v1/" + latch.shared().prefix()
+client, B = latch.client, latch.base
 
 
 def D(db):

@@ -11,17 +11,7 @@ import raw  # noqa: E402
 FIELDS = [{"id": 0, "name": "a", "type": "INT NOT NULL"},
           {"id": 1, "name": "b", "type": {"type": "ARRAY", "element": "STRING"}}]
 SCHEMA = {"fields": FIELDS, "query": "SELECT 1", "dialects": {"spark": "SELECT 2"}, "options": {"k": "v"}}
-_state = {}
-
-
-def client():
-    if "client" not in _state:
-        _state["client"] = latch.shared().client()
-    return _state["client"]
-
-
-def B():
-    return "/v1/" + latch.shared().prefix()
+client, B = latch.client, latch.base
 
 
 def D(db):

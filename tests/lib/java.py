@@ -13,6 +13,7 @@ import latch
 
 DEPS = os.path.join(latch.ROOT, "build", "deps")
 SOURCES = os.path.join(latch.ROOT, "tests", "conform", "java")
+SHARED = ("CommandLoop", "RestOptions")  # by the mains
 ANSWER_TIMEOUT_S = 300  # a watchdog: a busy machine may take a minute to start Flink's first job
 
 
@@ -44,7 +45,7 @@ def class_path(jars="java"):
 def compile_class(main="LatchClient", jars="java"):
     """Once for each change of it or of what all mains share."""
     source, made = os.path.join(SOURCES, main + ".java"), os.path.join(classes(jars), main + ".class")
-    newest = max(map(os.path.getmtime, (source, os.path.join(SOURCES, "CommandLoop.java"))))
+    newest = max(os.path.getmtime(os.path.join(SOURCES, f + ".java")) for f in (main, *SHARED))
     if os.path.exists(made) and os.path.getmtime(made) >= newest:
         return
     os.makedirs(classes(jars), exist_ok=True)

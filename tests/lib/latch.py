@@ -315,6 +315,18 @@ def shared():
     return _shared["server"]
 
 
+def client():
+    """One client of the shared server, for the main thread of a suite."""
+    if "client" not in _shared:
+        _shared["client"] = shared().client()
+    return _shared["client"]
+
+
+def base():
+    """The path below which the warehouse's routes are."""
+    return "/v1/" + shared().prefix()
+
+
 def eventually(check, what, timeout=10):
     """Waits until check() is true."""
     deadline = time.monotonic() + timeout

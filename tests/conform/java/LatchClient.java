@@ -244,13 +244,7 @@ public final class LatchClient {
     }
 
     private static String open(String uri, String warehouse, String token) throws Exception {
-        Options o = new Options();
-        o.set("metastore", "rest");
-        o.set("uri", uri);
-        o.set("warehouse", warehouse);
-        o.set("token.provider", "bear");
-        o.set("token", token);
-        o.set("cache-enabled", "false"); // each command sees the server, not the client's memory
+        Options o = RestOptions.of(uri, warehouse, token);
         catalog = CatalogFactory.createCatalog(CatalogContext.create(o));
         opened = o;
         return "";

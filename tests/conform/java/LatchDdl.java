@@ -20,7 +20,6 @@ import org.apache.paimon.catalog.Identifier;
 import org.apache.paimon.catalog.PropertyChange;
 import org.apache.paimon.function.Function;
 import org.apache.paimon.function.FunctionImpl;
-import org.apache.paimon.options.Options;
 import org.apache.paimon.rest.requests.AlterFunctionRequest;
 import org.apache.paimon.rest.requests.AlterTableRequest;
 import org.apache.paimon.rest.requests.AlterViewRequest;
@@ -74,17 +73,10 @@ public final class LatchDdl {
     }
 
     private static void open(String uri, String warehouse, String token) throws Exception {
-        Options o = new Options();
-        o.set("metastore", "rest");
-        o.set("uri", uri);
-        o.set("warehouse", warehouse);
-        o.set("token.provider", "bear");
-        o.set("token", token);
-        o.set("cache-enabled", "false");
         if (catalog != null) {
             catalog.close();
         }
-        catalog = CatalogFactory.createCatalog(CatalogContext.create(o));
+        catalog = CatalogFactory.createCatalog(CatalogContext.create(RestOptions.of(uri, warehouse, token)));
     }
 
     private static void alterDatabase(String db, List<?> removals, Map<String, String> updates) throws Exception {

@@ -24,7 +24,6 @@ import org.apache.paimon.function.Function;
 import org.apache.paimon.function.FunctionChange;
 import org.apache.paimon.function.FunctionDefinition;
 import org.apache.paimon.function.FunctionImpl;
-import org.apache.paimon.options.Options;
 import org.apache.paimon.types.DataField;
 import org.apache.paimon.types.DataTypes;
 import org.apache.paimon.view.View;
@@ -36,14 +35,7 @@ public final class LatchObjects {
     private static String db, other;
 
     public static void main(String[] a) throws Exception {
-        Options options = new Options();
-        options.set("metastore", "rest");
-        options.set("uri", a[0]);
-        options.set("warehouse", a[1]);
-        options.set("token.provider", "bear");
-        options.set("token", a[2]);
-        options.set("cache-enabled", "false"); // the cache of 1.4.2 does not hand on lists of functions
-        catalog = CatalogFactory.createCatalog(CatalogContext.create(options));
+        catalog = CatalogFactory.createCatalog(CatalogContext.create(RestOptions.of(a[0], a[1], a[2])));
         db = a[3] + " 1";
         other = a[3] + " 2";
         catalog.createDatabase(db, false);

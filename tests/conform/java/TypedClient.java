@@ -32,7 +32,6 @@ import org.apache.paimon.data.InternalMap;
 import org.apache.paimon.data.InternalRow;
 import org.apache.paimon.data.Timestamp;
 import org.apache.paimon.disk.IOManager;
-import org.apache.paimon.options.Options;
 import org.apache.paimon.reader.RecordReader;
 import org.apache.paimon.schema.Schema;
 import org.apache.paimon.table.Table;
@@ -76,14 +75,7 @@ public final class TypedClient {
     }
 
     private static String open(String uri, String warehouse, String token) {
-        Options o = new Options();
-        o.set("metastore", "rest");
-        o.set("uri", uri);
-        o.set("warehouse", warehouse);
-        o.set("token.provider", "bear");
-        o.set("token", token);
-        o.set("cache-enabled", "false"); // each command sees the server, not the client's memory
-        catalog = CatalogFactory.createCatalog(CatalogContext.create(o));
+        catalog = CatalogFactory.createCatalog(CatalogContext.create(RestOptions.of(uri, warehouse, token)));
         return "";
     }
 

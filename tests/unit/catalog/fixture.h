@@ -343,33 +343,13 @@ static int bio_space(struct io *io, struct ctx *cx, int64_t *ret)
 {
     BIO(space, STR_NONE, ret);
 }
-static const struct io_ops bio_ops = {.free = bio_free,
-                                      .read = bio_read,
-                                      .write = bio_write,
-                                      .put_if_absent = bio_put,
-                                      .stat = bio_stat,
-                                      .list = bio_list,
-                                      .del = bio_del,
-                                      .mkdirs = bio_mkdirs,
-                                      .move = bio_move,
-                                      .remove_tree = bio_remove_tree,
-                                      .sync = bio_sync,
-                                      .space = bio_space};
-
+#define BIO_OPS                                                                                    \
+    .free = bio_free, .read = bio_read, .write = bio_write, .put_if_absent = bio_put,              \
+    .stat = bio_stat, .list = bio_list, .del = bio_del, .mkdirs = bio_mkdirs, .move = bio_move,    \
+    .remove_tree = bio_remove_tree, .sync = bio_sync, .space = bio_space
+static const struct io_ops bio_ops = {BIO_OPS};
 /* In one call, as io_local has it; without this flag the two steps can fail one by one. */
-static const struct io_ops bio_ops_one = {.free = bio_free,
-                                          .read = bio_read,
-                                          .write = bio_write,
-                                          .put_if_absent = bio_put,
-                                          .put_after = bio_put_after,
-                                          .stat = bio_stat,
-                                          .list = bio_list,
-                                          .del = bio_del,
-                                          .mkdirs = bio_mkdirs,
-                                          .move = bio_move,
-                                          .remove_tree = bio_remove_tree,
-                                          .sync = bio_sync,
-                                          .space = bio_space};
+static const struct io_ops bio_ops_one = {BIO_OPS, .put_after = bio_put_after};
 
 static int fx_open_root(struct ctx *cx, const struct io_local_opts *o, struct io **ret)
 {
