@@ -6,6 +6,7 @@
  * bytes. Getters run over what is there, to see that none trips over an odd tree. */
 #include "proto/base/assert.h"
 #include "proto/json/json.h"
+#include "tests/lib/json_tree.h"
 
 #define ARENA      ((size_t)64 << 20)
 #define PAIRS_MAX  200 /* members up to which keys are compared pair by pair */
@@ -107,37 +108,6 @@ static void check_raw_alone(struct ctx *cx, const struct json *v, int *left)
     check_same(&nameless, must_read(cx, v->raw));
     JSON_EACH (it, v)
         check_raw_alone(cx, it, left);
-}
-
-static void write_tree(struct json_out *o, const struct json *v)
-{
-    switch (v->type) {
-    case JSON_NULL:
-        json_null(o);
-        break;
-    case JSON_BOOL:
-        json_bool(o, v->b);
-        break;
-    case JSON_INT:
-        json_i64(o, v->i);
-        break;
-    case JSON_DOUBLE:
-        json_raw(o, v->s);
-        break;
-    case JSON_STRING:
-        json_str(o, v->s);
-        break;
-    case JSON_ARRAY:
-    case JSON_OBJECT:
-        (v->type == JSON_OBJECT ? json_obj : json_arr)(o);
-        JSON_EACH (it, v) {
-            if (v->type == JSON_OBJECT)
-                json_keys(o, it->key);
-            write_tree(o, it);
-        }
-        json_end(o);
-        break;
-    }
 }
 
 static void check_round_trip(struct ctx *cx, const struct json *v)

@@ -8,6 +8,7 @@
  *
  * The seed of each life is printed; PROP_SEED=n runs that one life, PROP_LIVES=n so many random ones. */
 #include "tests/unit/catalog/fixture.h"
+#include "tests/unit/catalog/prop.h"
 
 #include "proto/api/api_partition.h"
 
@@ -387,37 +388,13 @@ static void live(uint64_t seed, unsigned kind, int steps)
     fx_done(&f);
 }
 
-static void lives(void **state)
+static unsigned any_kind(void)
 {
-    (void)state;
-    const char *seed = getenv("PROP_SEED"), *many = getenv("PROP_LIVES");
-    int64_t n = 0;
-    if (seed && str_to_i64(str_of(seed), &n)) {
-        live((uint64_t)n, FX_MEM, STEPS);
-        return;
-    }
-    if (many && str_to_i64(str_of(many), &n)) {
-        while (n-- > 0)
-            live(rand_u64() >> 20, draw(4) ? FX_MEM : FX_MEM | FX_SQLITE, STEPS);
-        return;
-    }
-    for (uint64_t s = 1; s <= 6; s++)
-        live(s, FX_MEM, STEPS);
-    live(rand_u64() >> 20, FX_MEM, STEPS);
-}
-
-static void a_life_on_real_disks(void **state)
-{
-    (void)state;
-    if (!getenv("PROP_SEED") && !getenv("PROP_LIVES"))
-        live(rand_u64() >> 20, FX_SQLITE | FX_PUT_AFTER, 150);
+    return draw(4) ? FX_MEM : FX_MEM | FX_SQLITE;
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lives),
-        cmocka_unit_test(a_life_on_real_disks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    struct prop p = {live, any_kind, STEPS, 150};
+    return prop_run(&p);
 }

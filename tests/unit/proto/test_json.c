@@ -16,6 +16,7 @@
 #include "proto/base/clock.h"
 #include "proto/base/mem.h"
 #include "proto/json/json.h"
+#include "tests/lib/json_tree.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define ARENA    ((size_t)64 << 20)
@@ -942,37 +943,6 @@ static void test_write_full_buffer(void **state)
     json_end(&o);
     assert_int_equal(buf_fail(&b), E_TOOBIG);
     assert_true(b.len <= 20);
-}
-
-/* Writes the tree again, without its blanks and escapes. */
-static void write_tree(struct json_out *o, const struct json *v)
-{
-    switch (v->type) {
-    case JSON_NULL:
-        json_null(o);
-        break;
-    case JSON_BOOL:
-        json_bool(o, v->b);
-        break;
-    case JSON_INT:
-        json_i64(o, v->i);
-        break;
-    case JSON_DOUBLE:
-        json_raw(o, v->s);
-        break;
-    case JSON_STRING:
-        json_str(o, v->s);
-        break;
-    case JSON_ARRAY:
-    case JSON_OBJECT:
-        (v->type == JSON_OBJECT ? json_obj : json_arr)(o);
-        JSON_EACH (it, v) {
-            if (v->type == JSON_OBJECT)
-                json_keys(o, it->key);
-            write_tree(o, it);
-        }
-        json_end(o);
-    }
 }
 
 static void test_round_trip(void **state)
