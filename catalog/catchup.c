@@ -12,7 +12,6 @@
 #include "catalog/catalog_int.h"
 
 #include "manifest/layout.h"
-#include "proto/base/clock.h"
 #include "proto/base/log.h"
 #include "proto/base/mem.h"
 

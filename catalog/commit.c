@@ -20,8 +20,6 @@
 #include "catalog/catalog_int.h"
 
 #include "manifest/layout.h"
-#include "proto/base/assert.h"
-#include "proto/base/clock.h"
 #include "proto/base/inject.h"
 #include "proto/base/log.h"
 #include "proto/base/mem.h"

@@ -17,7 +17,6 @@
 #include "catalog/catalog_int.h"
 
 #include "proto/api/api_partition.h"
-#include "proto/base/assert.h"
 #include "proto/base/clock.h"
 #include "proto/base/log.h"
 #include "proto/base/mem.h"

@@ -15,7 +15,6 @@
 
 #include "manifest/layout.h"
 #include "proto/base/assert.h"
-#include "proto/base/clock.h"
 #include "proto/base/mem.h"
 #include "proto/base/path.h"
 

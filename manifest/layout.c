@@ -152,11 +152,6 @@ str layout_manifest(struct arena *a, str dir, str name)
     return join_name(a, dir, STR_LIT("manifest/"), name);
 }
 
-str layout_index(struct arena *a, str dir, str name)
-{
-    return join_name(a, dir, STR_LIT("index/"), name);
-}
-
 str layout_statistics(struct arena *a, str dir, str name)
 {
     return join_name(a, dir, STR_LIT("statistics/"), name);
@@ -218,11 +213,6 @@ bool layout_consumer_name(str file_name, str *ret)
     return name_after(file_name, STR_LIT("consumer-"), ret);
 }
 
-bool layout_is_hint(str file_name)
-{
-    return str_eqz(file_name, "LATEST") || str_eqz(file_name, "EARLIEST");
-}
-
 static bool is_uuid(str s)
 {
     if (s.len != UUID_LEN)
@@ -245,15 +235,6 @@ bool layout_is_temp(str file_name)
         return false;
     str last = str_cut(file_name, file_name.len - tail);
     return last.p[0] == '.' && is_uuid(str_n(last.p + 1, UUID_LEN));
-}
-
-bool layout_hint_parse(str text, int64_t *ret)
-{
-    int64_t id;
-    if (!str_to_i64(str_trim(text), &id) || id < 0)
-        return false;
-    *ret = id;
-    return true;
 }
 
 str layout_hint_text(struct arena *a, int64_t id)

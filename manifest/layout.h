@@ -37,7 +37,6 @@ str layout_earliest(struct arena *a, str dir, str branch); /* hint of the snapsh
 str layout_tag(struct arena *a, str dir, str branch, str name);
 str layout_consumer(struct arena *a, str dir, str branch, str id);
 str layout_manifest(struct arena *a, str dir, str name); /* lists and index manifests too */
-str layout_index(struct arena *a, str dir, str name);
 str layout_statistics(struct arena *a, str dir, str name);
 
 /* File names. Exact: "snapshot-" and a decimal without sign, blanks or leading zeros that fits
@@ -49,12 +48,10 @@ bool layout_changelog_id(str file_name, int64_t *ret);
 bool layout_tag_name(str file_name, str *ret);
 bool layout_branch_name(str file_name, str *ret);
 bool layout_consumer_name(str file_name, str *ret);
-bool layout_is_hint(str file_name); /* LATEST, EARLIEST */
 /* ".<name>.<uuid>.tmp": what writers leave beside the file that they were about to publish. */
 bool layout_is_temp(str file_name);
 
-/* Hint files hold one decimal in ASCII; blanks around it are taken. Not negative. */
-bool layout_hint_parse(str text, int64_t *ret);
+/* Hint files hold one decimal in ASCII. */
 str layout_hint_text(struct arena *a, int64_t id);
 
 #endif

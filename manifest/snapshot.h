@@ -7,9 +7,8 @@
 
 #include "manifest/doc.h"
 
-#define SNAPSHOT_VERSION     3
-#define SNAPSHOT_FIRST_ID    1
-#define SNAPSHOT_BATCH_IDENT INT64_MAX /* commitIdentifier of every batch commit */
+#define SNAPSHOT_VERSION  3
+#define SNAPSHOT_FIRST_ID 1
 
 enum commit_kind { COMMIT_APPEND, COMMIT_COMPACT, COMMIT_OVERWRITE, COMMIT_ANALYZE };
 

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "proto/base/clock.h"
-#include "proto/base/hash.h"
 #include "proto/base/log.h"
 #include "proto/base/path.h"
 #include "proto/base/rand.h"

@@ -8,7 +8,6 @@
 
 #include "proto/base/path.h"
 #include "proto/json/json.h"
-#include "server/http.h"
 
 #define PAGE_MAX 1000
 

@@ -43,16 +43,6 @@ bool log_on(enum log_level lvl)
     return (int)lvl >= __atomic_load_n(&log_level, __ATOMIC_RELAXED);
 }
 
-bool log_level_parse(str s, enum log_level *ret)
-{
-    for (int i = LOG_DEBUG; i <= LOG_ERROR; i++)
-        if (str_eqz(s, level_names[i])) {
-            *ret = (enum log_level)i;
-            return true;
-        }
-    return false;
-}
-
 void log_set_fd(int fd)
 {
     __atomic_store_n(&log_fd, fd, __ATOMIC_RELAXED);

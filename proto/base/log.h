@@ -13,7 +13,6 @@ enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 
 void log_set_level(enum log_level lvl);
 bool log_on(enum log_level lvl);
-bool log_level_parse(str s, enum log_level *ret);
 void log_set_fd(int fd); /* default 2 */
 
 /* Field values: the macro keeps types checked. Keys are literals. */

@@ -109,21 +109,6 @@ static bool alnum(char c)
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-void path_form_encode(struct buf *out, str in)
-{
-    static const char hex[] = "0123456789ABCDEF"; /* upper case, as Java writes it */
-    for (size_t i = 0; i < in.len; i++) {
-        char c = in.p[i];
-        unsigned char u = (unsigned char)c;
-        if (alnum(c) || c == '.' || c == '-' || c == '*' || c == '_')
-            buf_addc(out, c);
-        else if (c == ' ')
-            buf_addc(out, '+');
-        else
-            buf_add(out, (char[]){'%', hex[u >> 4], hex[u & 15]}, 3);
-    }
-}
-
 /* --- names of directories --------------------------------------------------------------------- */
 
 static bool dir_byte_ok(char c, size_t at)

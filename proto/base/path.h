@@ -18,8 +18,6 @@ int path_object_name(struct ctx *cx, str name, const char *what) WARN_UNUSED;
 /* application/x-www-form-urlencoded, as Paimon's clients encode path segments and query values:
  * '+' is a space, %XX a byte. E_INVAL on a broken escape, on %00 and on what is not UTF-8. */
 int path_form_decode(struct ctx *cx, str in, str *ret) WARN_UNUSED; /* ret in cx's arena */
-void path_form_encode(struct buf *out,
-                      str in); /* as Java's URLEncoder: keeps A-Z a-z 0-9 . - * _ */
 
 /* A directory name for a database or table `name`: itself when every byte is one of A-Z a-z 0-9 _ - .
  * (not first) and it is at most 200 bytes; else those bytes with the others as '_', cut to 200, and

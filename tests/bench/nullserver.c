@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "proto/base/mem.h"
-#include "proto/base/path.h"
 #include "proto/json/json.h"
 
 #define TABLES_MAX 4096

@@ -4,8 +4,6 @@
  * test_store_sqlite.c. */
 #include "tests/unit/catalog/store_fixture.h"
 
-#include "proto/base/assert.h"
-#include "proto/base/mem.h"
 #include "proto/json/json.h"
 
 /* --- the first tenant ------------------------------------------------------------------------- */

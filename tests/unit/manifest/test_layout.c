@@ -5,7 +5,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "manifest/layout.h"
-#include "proto/base/path.h"
 
 #define MAIN STR_LIT("main")
 #define L(z) str_of(z)
@@ -52,7 +51,6 @@ static void test_main_branch(void **state)
     assert_str(layout_consumer(&a, d, MAIN, L("c1")), "db.db/t/consumer/consumer-c1");
     assert_str(layout_manifest(&a, d, L("manifest-list-x-0")),
                "db.db/t/manifest/manifest-list-x-0");
-    assert_str(layout_index(&a, d, L("index-x-0")), "db.db/t/index/index-x-0");
     assert_str(layout_statistics(&a, d, L("stat-x-0")), "db.db/t/statistics/stat-x-0");
     assert_str(layout_schema_dir(&a, d, MAIN), "db.db/t/schema");
     assert_str(layout_snapshot_dir(&a, d, MAIN), "db.db/t/snapshot");
@@ -108,7 +106,6 @@ static void test_names_that_leave_the_folder(void **state)
         assert_null(layout_tag(&a, L("t"), MAIN, bad[i]).p);
         assert_null(layout_consumer(&a, L("t"), MAIN, bad[i]).p);
         assert_null(layout_manifest(&a, L("t"), bad[i]).p);
-        assert_null(layout_index(&a, L("t"), bad[i]).p);
         assert_null(layout_statistics(&a, L("t"), bad[i]).p);
         if (bad[i].len == 0) /* these are main */
             continue;
@@ -193,10 +190,6 @@ static void test_names(void **state)
     assert_false(layout_tag_name(L("tag-"), &s));
     assert_false(layout_tag_name(L("branch-b"), &s));
     assert_false(layout_branch_name(L("branch"), &s));
-    assert_true(layout_is_hint(L("LATEST")));
-    assert_true(layout_is_hint(L("EARLIEST")));
-    assert_false(layout_is_hint(L("latest")));
-    assert_false(layout_is_hint(L("LATEST ")));
 }
 
 static void test_temp(void **state)
@@ -223,22 +216,9 @@ static void test_temp(void **state)
 static void test_hint(void **state)
 {
     (void)state;
-    int64_t id = -1;
-    assert_true(layout_hint_parse(L("5"), &id));
-    assert_int_equal(id, 5);
-    assert_true(layout_hint_parse(L(" 12\n"), &id));
-    assert_int_equal(id, 12);
-    assert_true(layout_hint_parse(L("9223372036854775807"), &id));
-    assert_true(id == INT64_MAX);
-    id = -1;
-    const char *bad[] = {"", " ", "-1", "1 2", "five", "1.0", "9223372036854775808", "+1"};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_false(layout_hint_parse(L(bad[i]), &id));
-    assert_int_equal(id, -1);
     assert_str(layout_hint_text(&a, 0), "0");
     assert_str(layout_hint_text(&a, 1234567890123), "1234567890123");
-    assert_true(layout_hint_parse(layout_hint_text(&a, 77), &id));
-    assert_int_equal(id, 77);
+    assert_str(layout_hint_text(&a, INT64_MAX), "9223372036854775807");
 }
 
 int main(void)

@@ -107,26 +107,6 @@ static void form_decode_refuses(void **state)
     mem_fail_at(0, 0);
 }
 
-static void form_encodes_as_java(void **state)
-{
-    struct ctx *cx = *state;
-    struct buf b = {0};
-    path_form_encode(&b, STR_LIT("azAZ09.-*_ ~+%/\xc3\xa9\n"));
-    assert_string_equal(buf_z(&b), "azAZ09.-*_+%7E%2B%25%2F%C3%A9%0A");
-    buf_clear(&b);
-    path_form_encode(&b, STR_NONE);
-    assert_int_equal(b.len, 0);
-    /* All of ASCII but NUL comes back. */
-    char all[127];
-    for (int c = 1; c < 128; c++)
-        all[c - 1] = (char)c;
-    path_form_encode(&b, str_n(all, 127));
-    str out;
-    assert_int_equal(path_form_decode(cx, buf_str(&b), &out), 0);
-    assert_true(str_eq(out, str_n(all, 127)));
-    buf_done(&b);
-}
-
 static const char *dir_name(struct buf *b, str name)
 {
     buf_clear(b);
@@ -316,7 +296,6 @@ int main(void)
         T(components),
         T(form_decodes),
         T(form_decode_refuses),
-        T(form_encodes_as_java),
         T(dir_names),
         T(dir_names_are_safe_and_differ),
         T(absolute_paths),
