@@ -171,6 +171,10 @@ int table_branch(struct ctx *cx, struct table *t, str branch, struct branch **re
 /* The same, without asking whether there is one: for whoever is about to make it. */
 int table_branch_make(struct ctx *cx, struct table *t, str branch, struct branch **ret) WARN_UNUSED;
 void table_branch_gone(struct branch *br); /* from now on another one has its name */
+/* For table.c: not yet in the list, NULL on no memory; the one in the list with a reference, or NULL. */
+struct branch *table_branch_new(struct table *t, str name);
+struct branch *table_branch_find(struct table *t, str name);
+void table_branch_free(struct branch *br);
 
 void branch_forget_users(struct branch *br);
 

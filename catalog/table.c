@@ -4,16 +4,15 @@
  *  - by_id is the truth: no two handles of one id ever exist, since a branch's strand lives in one.
  *  - by_name is a shortcut past the store. A loader reads ddl_seq, then the store, and inserts only
  *    if ddl_seq is unchanged. Whoever changes a name marks the warehouse (names_changing: by_name
- * is not asked), commits to the store, then, under mu, moves ddl_seq and takes the table's name
- * out. So a stale row is never inserted after the change, what was inserted before goes with it,
- * and a name that was given up is never found once somebody else may have taken it. The new name
+ *    is not asked), commits to the store, then, under mu, moves ddl_seq and takes the table's name
+ *    out. So a stale row is never inserted after the change, what was inserted before goes with it,
+ *    and a name that was given up is never found once somebody else may have taken it. The new name
  *    comes with the next load: two renames may reach mu in another order than the store.
  *  - refs: one for the maps, one for each borrower, one while a turn of a strand is queued.
  *  - The handles form a ring; eviction walks it (second chance) and takes only what nobody holds.
  */
 #include "catalog/catalog_int.h"
 
-#include "manifest/layout.h"
 #include "proto/base/assert.h"
 #include "proto/base/mem.h"
 #include "proto/base/path.h"
@@ -51,8 +50,7 @@ bool object_split(str object, str *ret_name, str *ret_branch)
     return true;
 }
 
-/* --- making and freeing --------------------------------------------------------------------------
- */
+/* --- making and freeing ----------------------------------------------------------------------- */
 
 static struct table_name *name_new(const struct warehouse *w, str db, str name)
 {
@@ -69,75 +67,11 @@ static struct table_name *name_new(const struct warehouse *w, str db, str name)
     return tn;
 }
 
-static void branch_ref(struct branch *br)
-{
-    atomic_fetch_add(&br->table->refs, 1);
-    pthread_mutex_lock(&br->table->mu);
-    br->refs++;
-    pthread_mutex_unlock(&br->table->mu);
-}
-
-static void strand_keep(void *owner)
-{
-    branch_ref(owner);
-}
-static void strand_drop(void *owner)
-{
-    branch_unref(owner);
-}
-
-static struct branch *branch_new(struct table *t, str name)
-{
-    struct branch *br = mem_zalloc(sizeof *br);
-    if (!br)
-        return NULL;
-    br->name = str_heap(name);
-    if (!br->name) {
-        mem_free(br);
-        return NULL;
-    }
-    br->table = t;
-    pthread_mutex_init(&br->mu, NULL);
-    map_init(&br->users);
-    strand_init(&br->strand, t->cat->o.strands, str_of(t->wh->tenant), t->cat->o.strand_max);
-    strand_owner(&br->strand, br, strand_keep, strand_drop);
-    return br;
-}
-
-void branch_forget_users(struct branch *br)
-{
-    size_t pos = 0;
-    str key;
-    void *v;
-    while (map_next(&br->users, &pos, &key, &v))
-        mem_free(v);
-    map_done(&br->users);
-    map_init(&br->users);
-}
-
-static void branch_free(struct branch *br)
-{
-    strand_done(&br->strand);
-    if (br->forked)
-        atomic_fetch_sub(&br->table->cat->n_forked, 1);
-    pending_free(br->pending);
-    partitioning_forget(br);
-    head_unref(br->head);
-    branch_forget_users(br);
-    map_done(&br->users);
-    mem_free(br->intent_kind);
-    mem_free(br->intent_args);
-    mem_free(br->fork_why);
-    mem_free(br->name);
-    pthread_mutex_destroy(&br->mu);
-    mem_free(br);
-}
-
 static void table_free(struct table *t)
 {
     for (struct branch *br = t->branches, *next; br; br = next) {
         next = br->next;
-        branch_free(br);
+        table_branch_free(br);
     }
     for (struct table_name *n = t->name, *older; n; n = older) {
         older = n->older;
@@ -171,7 +105,7 @@ static struct table *table_new(struct catalog *c, struct warehouse *w, const str
     t->id = str_heap(row->id);
     t->dir = str_heap(pl->dir);
     t->name = name_new(w, row->db_name, row->name);
-    t->branches = branch_new(t, STR_LIT("main"));
+    t->branches = table_branch_new(t, STR_LIT("main"));
     if (!t->id || !t->dir || !t->name || !t->branches) {
         table_free(t);
         return NULL;
@@ -451,161 +385,7 @@ void tables_free(struct catalog *c)
     map_done(&c->by_id);
 }
 
-/* --- branches of a handle --------------------------------------------------------------------- */
-
-/* With a reference. table.mu is held. */
-static struct branch *branch_named(struct table *t, str name)
-{
-    struct branch *br = t->branches;
-    while (br && (atomic_load(&br->gone) || !str_eqz(name, br->name)))
-        br = br->next;
-    if (br) {
-        br->refs++;
-        atomic_fetch_add(&t->refs, 1);
-    }
-    return br;
-}
-
-static struct branch *branch_find(struct table *t, str name)
-{
-    pthread_mutex_lock(&t->mu);
-    struct branch *br = branch_named(t, name);
-    pthread_mutex_unlock(&t->mu);
-    return br;
-}
-
-int table_branch_make(struct ctx *cx, struct table *t, str name, struct branch **ret)
-{
-    struct branch *fresh = branch_new(t, name);
-    if (!fresh)
-        return ctx_nomem(cx);
-    pthread_mutex_lock(&t->mu);
-    struct branch *br = branch_named(t, name);
-    if (!br) {
-        ASSERT(t->branches); /* main, and it stays first */
-        fresh->next = t->branches->next;
-        t->branches->next = br = fresh;
-        br->refs++;
-        atomic_fetch_add(&t->refs, 1);
-    }
-    pthread_mutex_unlock(&t->mu);
-    if (br != fresh)
-        branch_free(fresh);
-    *ret = br;
-    return 0;
-}
-
-/* Has somebody else made a directory for such a branch? Opening it takes it in. */
-static int branch_found(struct ctx *cx, struct table *t, str name, struct branch **ret)
-{
-    struct io_stat st;
-    str dir = t->managed && path_component_ok(name)
-                  ? layout_schema_dir(&cx->arena, str_of(t->dir), name)
-                  : STR_NONE;
-    if (!dir.p || io_stat(t->io, cx, dir, &st) < 0 || !st.is_dir)
-        return ctx_fail(cx, E_NOTFOUND, RES_BRANCH, name, "branch %.*s does not exist", STR(name));
-    return table_branch_make(cx, t, name, ret);
-}
-
-int table_branch(struct ctx *cx, struct table *t, str name, struct branch **ret)
-{
-    struct branch_row row;
-    struct branch *br = branch_find(t, name);
-    if (br) {
-        *ret = br;
-        return 0;
-    }
-    int rc = STORE(t->cat->o.store, branch_get, cx, str_of(t->id), name, &row);
-    if (rc == E_NOTFOUND && cx->err.res == RES_BRANCH) {
-        ctx_reset_err(cx);
-        return branch_found(cx, t, name, ret);
-    }
-    return rc < 0 ? rc : table_branch_make(cx, t, name, ret);
-}
-
-void table_branch_gone(struct branch *br)
-{
-    atomic_store(&br->gone, true);
-}
-
-static int no_such_object(struct ctx *cx, str db, str object)
-{
-    return ctx_fail(cx, E_NOTFOUND, RES_TABLE, object, "table %.*s.%.*s does not exist", STR(db),
-                    STR(object));
-}
-
-int cat_branch_open(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db,
-                    str object, struct branch **ret)
-{
-    str name, branch;
-    struct table *t;
-    if (!object_split(object, &name, &branch))
-        return no_such_object(cx, db, object);
-    TRY(table_open(cx, c, w, db, name, &t));
-    int rc = table_branch(cx, t, branch, ret);
-    table_unref(t);
-    if (rc == E_NOTFOUND) {
-        ctx_reset_err(cx);
-        return no_such_object(cx, db, object);
-    }
-    return rc;
-}
-
-/* The last reference on a branch that is gone frees it; others stay in the table's list. */
-void branch_unref(struct branch *br)
-{
-    if (!br)
-        return;
-    struct table *t = br->table;
-    pthread_mutex_lock(&t->mu);
-    bool last = --br->refs == 0 && atomic_load(&br->gone);
-    for (struct branch **at = &t->branches; last && *at; at = &(*at)->next)
-        if (*at == br) {
-            *at = br->next;
-            break;
-        }
-    pthread_mutex_unlock(&t->mu);
-    if (last)
-        branch_free(br);
-    table_unref(t);
-}
-
-static void unref_deferred(void *br)
-{
-    branch_unref(br);
-}
-
-int branch_defer_unref(struct ctx *cx, struct branch *br)
-{
-    return arena_defer(&cx->arena, unref_deferred, br) < 0 ? ctx_nomem(cx) : 0;
-}
-
-struct strand *branch_strand(struct branch *br)
-{
-    return &br->strand;
-}
-
-str branch_object(struct ctx *cx, struct branch *br)
-{
-    str db, name;
-    CLEANUP(buf_done) struct buf b = {0};
-    table_names(br->table, &db, &name);
-    buf_adds(&b, name);
-    if (!layout_is_main(str_of(br->name)))
-        buf_addf(&b, "$branch_%s", br->name);
-    str s = buf_fail(&b) ? STR_NONE : str_dup(&cx->arena, buf_str(&b));
-    return s.p ? s : STR_LIT("table");
-}
-
-str branch_full_name(struct ctx *cx, struct branch *br)
-{
-    str db, name, object = branch_object(cx, br);
-    CLEANUP(buf_done) struct buf b = {0};
-    table_names(br->table, &db, &name);
-    buf_addf(&b, "%.*s.%.*s", STR(db), STR(object));
-    str s = buf_fail(&b) ? STR_NONE : str_dup(&cx->arena, buf_str(&b));
-    return s.p ? s : STR_LIT("table");
-}
+/* --- what is in memory ------------------------------------------------------------------------ */
 
 enum peek cat_head_peek(struct catalog *c, const struct warehouse *w, str db, str object,
                         struct head **ret)
@@ -615,7 +395,7 @@ enum peek cat_head_peek(struct catalog *c, const struct warehouse *w, str db, st
     if (!object_split(object, &name, &branch))
         return PEEK_ASK;
     struct table *t = table_find(c, w, db, name);
-    struct branch *br = t ? branch_find(t, branch) : NULL;
+    struct branch *br = t ? table_branch_find(t, branch) : NULL;
     if (br) {
         pthread_mutex_lock(&br->mu);
         if (br->settled && !t->external) { /* clients commit to external ones in the files */

@@ -128,7 +128,9 @@ static bool is_plain(str part)
 /* Routes of Paimon's protocol that are not in routes.def. Clients take 404 there for a statement about
  * the database or table in the path; 501 they take for what it is. */
 static const char *const paimon_words[] = {
-    "grant", "permissions", "replace",
+    "grant",
+    "permissions",
+    "replace",
 };
 
 static bool is_paimon(str raw_path)

@@ -134,6 +134,7 @@ int sm_want_warehouse(struct store_mem *s, struct ctx *cx, int64_t id) WARN_UNUS
 void sm_db_free(struct m_db **db);
 struct m_db *sm_db_named(struct store_mem *s, int64_t warehouse_id, str name); /* NULL: none */
 int sm_db_gone(struct ctx *cx, str name);                                      /* the 404 */
+int sm_db_by_id(struct store_mem *s, struct ctx *cx, str id, struct m_db **ret);
 int sm_table_find(struct store_mem *s, struct ctx *cx, str id, struct m_table **ret) WARN_UNUSED;
 void sm_table_unlink(struct store_mem *s, struct m_table *t); /* it is gone after this */
 void sm_dirs_free(struct map *dirs);
