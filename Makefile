@@ -16,7 +16,7 @@ CPPFLAGS := -I. -D_GNU_SOURCE -DLATCH_VERSION='"$(VERSION)"' -DLATCH_COMMIT='"$(
 CFLAGS := -std=gnu17 -g -fno-omit-frame-pointer -pthread $(WARN)
 LDFLAGS := -pthread -Wl,-z,now -Wl,-z,relro
 LIBS_proto := -lxxhash -lnettle
-LIBS_manifest :=
+LIBS_manifest := -lroaring
 LIBS_catalog := -lsqlite3
 LIBS_server := -lmicrohttpd
 ifeq ($(VARIANT),release)

@@ -16,7 +16,8 @@ ca-certificates /etc/ssl/certs/ca-certificates.crt
 libmicrohttpd-dev /usr/include/microhttpd.h
 libsqlite3-dev /usr/include/sqlite3.h
 libxxhash-dev /usr/include/xxhash.h
-nettle-dev /usr/include/nettle/sha2.h"
+nettle-dev /usr/include/nettle/sha2.h
+libroaring-dev /usr/include/roaring/roaring.h"
 TEST_SET="libcmocka-dev /usr/include/cmocka.h
 python3 /usr/bin/python3
 python3-venv venv
