@@ -54,7 +54,8 @@ int manifest_write_add(struct ctx *cx, struct manifest_writer *w,
  * `manifest.target-file-size`, every 1000 entries. */
 size_t manifest_size(const struct manifest_writer *w);
 /* Ends the file: *ret_bytes is all of it, borrowed until manifest_write_done. *ret_meta is what its list
- * says of it, without name and partition_stats (zero: they need the table's types). */
+ * says of it, without name and partition_stats (zero: they need the table's types) and without
+ * pypaimon's columns. */
 int manifest_write_end(struct ctx *cx, struct manifest_writer *w, str *ret_bytes,
                        struct manifest_file *ret_meta) WARN_UNUSED;
 void manifest_write_done(struct manifest_writer *w);

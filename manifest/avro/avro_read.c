@@ -79,7 +79,7 @@ int avro_read_open(struct ctx *cx, struct avro_reader *r, str bytes, str name,
                    const struct avro_record *want, bool keep)
 {
     *r = (struct avro_reader){.name = name, .bytes = bytes, .keep = keep};
-    buf_init(&r->block, AVRO_BLOCK_MAX);
+    buf_init(&r->block, AVRO_BLOCK_MAX + 1); /* what codec_unpack wants */
     codec_init(&r->codec, CODEC_NULL);
     int rc = read_header(cx, r, want);
     return rc < 0 ? ctx_prefix(cx, "%.*s", SHOWN(name)) : 0;

@@ -70,7 +70,8 @@ uint32_t codec_crc32(const void *p, size_t n)
     return (uint32_t)crc32_z(0, p, n);
 }
 
-/* --- unpacking: each answers 0, E_CORRUPT, E_NOMEM, or E_TOOBIG for more output than `max` -------- */
+/* --- unpacking: each answers 0, E_CORRUPT, E_NOMEM, or E_TOOBIG once there are `max` bytes of output
+ * and the end is not seen ---------------------------------------------------------------------------- */
 
 /* More room for output: the first time 64 KiB or four times the input, then four times what there
  * was. E_TOOBIG: `max` is used up. */
@@ -211,7 +212,7 @@ static int unpack(struct codec *c, str in, size_t max, struct buf *out)
     case CODEC_NULL:
         break;
     }
-    if (in.len > max)
+    if (in.len >= max)
         return E_TOOBIG;
     buf_adds(out, in);
     return buf_fail(out);
@@ -220,10 +221,13 @@ static int unpack(struct codec *c, str in, size_t max, struct buf *out)
 int codec_unpack(struct ctx *cx, struct codec *c, str in, size_t max, struct buf *out)
 {
     buf_clear(out);
-    if (in.len > BUF_MAX || max > BUF_MAX)
+    if (in.len > BUF_MAX || max >= BUF_MAX)
         return ctx_fail(cx, E_CORRUPT, RES_NONE, STR_NONE, "%zu bytes are too many", in.len);
-    int rc = unpack(c, in, max, out);
-    ASSERT(rc < 0 || out->len <= max);
+    /* With room for one byte more, a decoder that has all its output can still come to its end. */
+    int rc = unpack(c, in, max + 1, out);
+    ASSERT(rc < 0 || out->len <= max + 1);
+    if (rc == 0 && out->len > max)
+        rc = E_TOOBIG;
     if (rc == E_NOMEM)
         return ctx_nomem(cx);
     if (rc == E_TOOBIG)

@@ -34,8 +34,8 @@ const char *codec_name(enum codec_kind k); /* as in the header */
 void codec_init(struct codec *c, enum codec_kind kind); /* allocates nothing */
 void codec_done(struct codec *c);                       /* may be called twice */
 
-/* One block's bytes into *out, which is emptied first; its memory is used again. E_CORRUPT: they are
- * not what the codec makes, or more than `max` bytes come of them; E_NOMEM. */
+/* One block's bytes into *out, which is emptied first; its memory is used again, and its maximum is to
+ * be `max` + 1 at least. E_CORRUPT: they are not what the codec makes, or more than `max` bytes come of them; E_NOMEM. */
 int codec_unpack(struct ctx *cx, struct codec *c, str in, size_t max, struct buf *out) WARN_UNUSED;
 /* Appends to *out. `level` is zstandard's and is taken as the nearest one there is; Paimon's default
  * is 1. Only for what codec_to_write gives. E_NOMEM, E_TOOBIG. */

@@ -8,6 +8,8 @@
  * only when it reaches it with its last byte. */
 #include "manifest/avro/snappy.h"
 
+#define EXPANDS_MAX 22 /* a copy of 64 bytes takes three */
+
 static bool take_length(str *in, size_t *ret)
 {
     size_t v = 0;
@@ -78,8 +80,10 @@ int snappy_unpack(str in, size_t max, struct buf *out)
 {
     size_t size;
     buf_clear(out);
-    if (!take_length(&in, &size) || size > max)
+    if (!take_length(&in, &size) || size / EXPANDS_MAX > in.len)
         return E_CORRUPT;
+    if (size > max)
+        return E_TOOBIG;
     TRY(buf_reserve(out, size));
     while (in.len > 0) {
         unsigned tag = (unsigned char)in.p[0];

@@ -4,8 +4,8 @@
 
 #include "proto/base/buf.h"
 
-/* The text of a block into *out, which is emptied first. E_CORRUPT: no such block, or one of more
- * than `max` bytes; E_NOMEM. */
+/* The text of a block into *out, which is emptied first. E_CORRUPT: no such block; E_TOOBIG:
+ * one of more than `max` bytes; E_NOMEM. */
 int snappy_unpack(str in, size_t max, struct buf *out) WARN_UNUSED;
 
 #endif
