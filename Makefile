@@ -14,9 +14,9 @@ COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 WARN := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wformat=2 -Werror
 CPPFLAGS := -I. -D_GNU_SOURCE -DLATCH_VERSION='"$(VERSION)"' -DLATCH_COMMIT='"$(COMMIT)"' -include proto/base/banned.h
 CFLAGS := -std=gnu17 -g -fno-omit-frame-pointer -pthread $(WARN)
-LDFLAGS := -pthread -Wl,-z,now -Wl,-z,relro
+LDFLAGS := -pthread -Wl,--as-needed -Wl,-z,now -Wl,-z,relro
 LIBS_proto := -lxxhash -lnettle
-LIBS_manifest := -lroaring
+LIBS_manifest := -lzstd -lz -lbz2 -llzma -lroaring
 LIBS_catalog := -lsqlite3
 LIBS_server := -lmicrohttpd
 ifeq ($(VARIANT),release)
@@ -113,7 +113,7 @@ run: packages-build ## installs what is missing, builds, serves ./latch-data on 
 
 test: packages-build packages-test ## installs what is missing, builds, runs every test
 	$(Q)tests/setup/clients.sh
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all tools
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) VARIANT=debug unit replay
 	$(Q)LATCH_BIN=$(CURDIR)/$(B)/latch $(TESTS) unit replay conform crash
 
@@ -152,6 +152,15 @@ bench: packages-build packages-test packages-bench ## Latch beside a null server
 $(B)/bench/%: $(B)/tests/bench/%.o $(foreach l,proto,$(call LIB,$(l)))
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(call LINK,proto) $(LIBS_server)
+
+# Programs of the tests that link the daemon's code.
+TOOLS := $(patsubst tests/tools/%.c,$(B)/tools/%,$(wildcard tests/tools/*.c))
+.PHONY: tools
+tools: $(TOOLS)
+$(B)/tools/%: $(B)/tests/tools/%.o $(foreach l,manifest proto,$(call LIB,$(l)))
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(call LINK,manifest)
+.PRECIOUS: $(B)/tests/tools/%.o
 
 # Fuzz targets: replayed over their corpora by `make test`, run for long by `make fuzz`.
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))

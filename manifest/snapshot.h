@@ -6,16 +6,12 @@
 #define LATCH_MANIFEST_SNAPSHOT_H
 
 #include "manifest/doc.h"
+#include "manifest/opt.h"
 
 #define SNAPSHOT_VERSION  3
 #define SNAPSHOT_FIRST_ID 1
 
 enum commit_kind { COMMIT_APPEND, COMMIT_COMPACT, COMMIT_OVERWRITE, COMMIT_ANALYZE };
-
-struct opt_i64 {
-    bool has;
-    int64_t v;
-};
 
 struct snapshot {
     int64_t version; /* 1..SNAPSHOT_VERSION */

@@ -10,8 +10,8 @@ for t in "$@"; do
     out=build/fuzz/$t
     mkdir -p "$out.found" "$out.corpus"
     clang -std=gnu17 -g -O1 -I. -D_GNU_SOURCE -DLATCH_DEBUG -include proto/base/banned.h -pthread -fsanitize=fuzzer,address,undefined \
-        -fno-sanitize-recover=undefined -o "$out" "tests/fuzz/fuzz_$t.c" manifest/*.c manifest/io/*.c \
-        proto/base/*.c proto/json/*.c -lroaring -lxxhash -lnettle
+        -fno-sanitize-recover=undefined -o "$out" "tests/fuzz/fuzz_$t.c" manifest/*.c manifest/*/*.c \
+        proto/base/*.c proto/json/*.c -lxxhash -lnettle -lzstd -lz -lbz2 -llzma -lroaring
     echo "fuzz $t for $seconds s"
     "$out" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=2048 -print_final_stats=1 \
         -artifact_prefix="$out.found/" "$out.corpus" "tests/fuzz/corpus/$t" 2>&1 |

@@ -11,7 +11,9 @@ say() {
 declare -A below=([proto]="proto" [manifest]="manifest proto" [lsm]="lsm manifest proto"
     [catalog]="catalog manifest proto" [server]="server catalog lsm manifest proto")
 declare -A owner=([microhttpd.h]="server/http.c" [sqlite3.h]="catalog/store/store_sqlite_int.h"
-    [cJSON.h]="proto/json/json.c" [zstd.h]="manifest/avro/codec.c" [liburing.h]="lsm/uring.c"
+    [cJSON.h]="proto/json/json.c" [zstd.h]="manifest/avro/codec.c"
+    [zlib.h]="manifest/avro/codec.c" [bzlib.h]="manifest/avro/codec.c" [lzma.h]="manifest/avro/codec.c"
+    [liburing.h]="lsm/uring.c"
     [xxhash.h]="proto/base/hash.c" [curl.h]="server/client.c" [roaring.h]="manifest/dv.c")
 for layer in proto manifest lsm catalog server; do
     [ -d "$layer" ] || continue

@@ -17,7 +17,11 @@ libmicrohttpd-dev /usr/include/microhttpd.h
 libsqlite3-dev /usr/include/sqlite3.h
 libxxhash-dev /usr/include/xxhash.h
 nettle-dev /usr/include/nettle/sha2.h
-libroaring-dev /usr/include/roaring/roaring.h"
+libroaring-dev /usr/include/roaring/roaring.h
+libzstd-dev /usr/include/zstd.h
+zlib1g-dev /usr/include/zlib.h
+libbz2-dev /usr/include/bzlib.h
+liblzma-dev /usr/include/lzma.h"
 TEST_SET="libcmocka-dev /usr/include/cmocka.h
 python3 /usr/bin/python3
 python3-venv venv
