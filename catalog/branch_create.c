@@ -314,9 +314,13 @@ int branch_create(struct ctx *cx, struct branch *br, str tag)
         return branch_exists(cx, str_of(br->name));
     int rc = source_find(cx, t->branches, tag, &src);
     if (rc == E_CORRUPT)
-        return not_there(cx, t->branches, &src, rc);
-    TRY(rc);
-    TRY(warehouse_space(cx, t->wh));
+        rc = not_there(cx, t->branches, &src, rc);
+    if (rc == 0)
+        rc = warehouse_space(cx, t->wh);
+    if (rc < 0) { /* nothing has this name: the handle must not stay with the table for ever */
+        table_branch_gone(br);
+        return rc;
+    }
     rc = create(cx, br, &src);
     branch_forget(br);
     return rc;

@@ -141,6 +141,40 @@ static void names_that_are_none(void **state)
     FAILS(&f, E_INVAL, RES_BRANCH, "main", fx_forward(&f, "main"));
 }
 
+static size_t handles_of_t(void)
+{
+    struct branch *main;
+    struct ctx cx;
+    size_t n = 0;
+    fx_begin(&cx);
+    assert_int_equal(cat_branch_open(&cx, f.cat, f.w, S("d"), S("t"), &main), 0);
+    for (struct branch *br = main->table->branches; br; br = br->next)
+        n++;
+    branch_unref(main);
+    ctx_done(&cx);
+    return n;
+}
+
+/* A strand lets go of its branch a moment after its turn. */
+static void handles_become(size_t n)
+{
+    for (int i = 0; i < 5000 && handles_of_t() != n; i++)
+        usleep(1000);
+    assert_int_equal(handles_of_t(), n);
+}
+
+/* However many names are asked for, the table keeps handles of branches only. */
+static void what_create_refuses_leaves_no_handle(void **state)
+{
+    (void)state;
+    size_t before = handles_of_t();
+    for (int i = 0; i < 20; i++)
+        FAILS(&f, E_NOTFOUND, RES_TAG, "'no'", fx_bcreate(&f, fx_text(&f, "n%d", i).p, "no"));
+    handles_become(before);
+    OK(&f, fx_bcreate(&f, "n1", "v3"));
+    handles_become(before + 1);
+}
+
 static void what_create_refuses(void **state)
 {
     (void)state;
@@ -1113,6 +1147,7 @@ int main(void)
         T(made_without_a_tag),
         T(names_that_are_none),
         T(what_create_refuses),
+        T(what_create_refuses_leaves_no_handle),
         T(branches_are_apart),
         T(in_flight_across_a_drop),
         T(in_flight_across_a_rename),
