@@ -259,6 +259,7 @@ int cat_db_drop(struct ctx *cx, struct catalog *c, const struct warehouse *w, st
              LS("by", cx->principal), LS("req", cx->request_id));
     for (size_t i = 0; i < n; i++)
         if (purges[i].id)
-            IGNORE(purge_post(c, &purges[i])); /* what cannot be queued is resumed at the next start */
+            IGNORE(
+                purge_post(c, &purges[i])); /* what cannot be queued is resumed at the next start */
     return 0;
 }
