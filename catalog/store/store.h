@@ -334,7 +334,8 @@ struct store_ops {
                         const struct audit *au, int64_t *ret_id);
     /* Ends of such an intent; E_NOTFOUND when it or the branch is gone. branch_drop also ends the
      * drop of a branch: the row goes, its outcomes go with prune. `to` of branch_rename is what the intent
-     * reserved. A name that comes back is another branch. */
+     * reserved. A name that comes back is another branch: once a table gave up the name of a branch, those
+     * that get one begin in an epoch above 0, so that who names no base is sent back once. */
     int (*branch_made)(struct store *st, struct ctx *cx, const struct store_branch_in *in,
                        const struct head_row *head /* id 0: none */,
                        const struct schema_set *schema);

@@ -56,6 +56,7 @@ struct m_table {
     struct table_row row; /* db_id and db_name are taken from `db`, the schema from main */
     struct m_db *db;
     struct m_branch *branches; /* main is the last */
+    int64_t names_gone;        /* of branches that were dropped or renamed */
 };
 struct m_object { /* a view or a function */
     struct m_object *next;

@@ -29,6 +29,7 @@ int sm_branch_begin(struct store *st, struct ctx *cx, const struct intent_row *r
     TRY(sm_intent_new(cx, &copy, &intent));
     struct m_branch *b;
     TRY(sm_branch_new(cx, row->branch, &b));
+    b->epoch = t->names_gone;
     b->next = t->branches;
     t->branches = b;
     *ret_id = sm_intent_link(s, &intent);
@@ -70,6 +71,7 @@ int sm_branch_drop(struct store *st, struct ctx *cx, const struct store_branch_i
     TRY(sm_intent_of(s, cx, in->intent_id, in->table_id, in->branch, &at));
     TRY(sm_table_find(s, cx, in->table_id, &t));
     TRY(sm_audit_new(cx, &in->audit, &audit));
+    t->names_gone += b->schema_json != NULL; /* not of one that was never made */
     *sm_branch_at(t, in->branch) = b->next;
     sm_branch_free(&b);
     sm_intent_unlink(at);
@@ -80,15 +82,19 @@ int sm_branch_drop(struct store *st, struct ctx *cx, const struct store_branch_i
 int sm_branch_rename(struct store *st, struct ctx *cx, const struct store_branch_in *in, str to)
 {
     LOCKED(st);
+    struct m_table *t;
     struct m_branch *b;
     struct m_intent **at;
     FREE struct m_audit *audit = NULL;
     TRY(sm_branch_find(s, cx, in->table_id, in->branch, &b));
     TRY(sm_intent_of(s, cx, in->intent_id, in->table_id, in->branch, &at));
+    TRY(sm_table_find(s, cx, in->table_id, &t));
     TRY(sm_audit_new(cx, &in->audit, &audit));
     char *name = str_heap(to);
     if (!name)
         return ctx_nomem(cx);
+    t->names_gone++;
+    b->epoch += t->names_gone;
     mem_free(b->name);
     b->name = name;
     sm_intent_unlink(at);

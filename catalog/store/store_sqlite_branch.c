@@ -123,7 +123,9 @@ int sq_branch_get(struct store *st, struct ctx *cx, str table_id, str branch,
 static const char SQL_ADD[] =
     "INSERT INTO branches (table_rid, name, epoch, head_id, head_recorded_ms, head_file_ino,"
     " head_file_size, head_file_ctime_ns, total_bytes, total_files, last_file_ms, head_uuid,"
-    " head_json) VALUES (?1, ?2, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '')";
+    " head_json) VALUES (?1, ?2, (SELECT names_gone FROM tables WHERE rid = ?1), 0, 0, 0, 0, 0, 0, "
+    "0,"
+    " 0, '', '')";
 static const char SQL_SET_SCHEMA[] =
     "INSERT OR REPLACE INTO schemas (branch_rid, schema_id, schema_json) VALUES (?1, ?2, ?3)";
 

@@ -85,6 +85,9 @@ int sq_branch_made(struct store *st, struct ctx *cx, const struct store_branch_i
 
 /* --- drop ------------------------------------------------------------------------------------- */
 
+static const char SQL_NAME_GONE[] =
+    "UPDATE tables SET names_gone = names_gone + 1 WHERE rid = (SELECT b.table_rid FROM branches b"
+    " JOIN schemas s ON s.branch_rid = b.rid WHERE b.rid = ?1)"; /* not of one that was never made */
 static const char SQL_GONE[] = "INSERT INTO gone_branches (rid) SELECT ?1"
                                " WHERE EXISTS (SELECT 1 FROM outcomes WHERE branch_rid = ?1)";
 static const char SQL_DROP_SCHEMA[] = "DELETE FROM schemas WHERE branch_rid = ?1";
@@ -95,6 +98,7 @@ static int tx_drop(struct conn *c, struct ctx *cx, void *p)
     const struct store_branch_in *in = p;
     struct branch_at at;
     TRY(sq_intent_end(c, cx, in->intent_id, in->table_id, in->branch, &at));
+    TRY(SQL_RUN(cx, c, SQL_NAME_GONE, NULL, AI(at.rid)));
     TRY(SQL_RUN(cx, c, SQL_GONE, NULL, AI(at.rid)));
     TRY(SQL_RUN(cx, c, SQL_DROP_SCHEMA, NULL, AI(at.rid)));
     TRY(SQL_RUN(cx, c, SQL_DROP, NULL, AI(at.rid)));
@@ -114,13 +118,16 @@ struct rename_io {
     str to;
 };
 
-static const char SQL_RENAME[] = "UPDATE branches SET name = ?2 WHERE rid = ?1";
+static const char SQL_RENAME[] =
+    "UPDATE branches SET name = ?2, epoch = epoch + (SELECT names_gone FROM tables"
+    " WHERE rid = branches.table_rid) WHERE rid = ?1";
 
 static int tx_rename(struct conn *c, struct ctx *cx, void *p)
 {
     const struct rename_io *io = p;
     struct branch_at at;
     TRY(sq_intent_end(c, cx, io->in->intent_id, io->in->table_id, io->in->branch, &at));
+    TRY(SQL_RUN(cx, c, SQL_NAME_GONE, NULL, AI(at.rid)));
     TRY(SQL_RUN(cx, c, SQL_RENAME, NULL, AI(at.rid), AT(io->to)));
     return sq_audit_write(c, cx, &io->in->audit);
 }

@@ -17,6 +17,9 @@ ALTER TABLE tables ADD COLUMN external TEXT NOT NULL DEFAULT ''; -- its director
 CREATE UNIQUE INDEX tables_by_external ON tables (external) WHERE external <> '';
 CREATE INDEX tables_by_dir ON tables (dir) WHERE dir <> '';
 
+-- Names of branches that were given up: one that gets a name after that begins with this epoch, so that a
+-- commit which was made for another branch of the name, and names no base, is sent back.
+ALTER TABLE tables ADD COLUMN names_gone INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE intents ADD COLUMN reserves TEXT NOT NULL DEFAULT ''; -- a name of its table's branches
 CREATE UNIQUE INDEX intents_by_reserve ON intents (table_id, reserves) WHERE reserves <> '';
 

@@ -241,9 +241,9 @@ static void test_drop(struct env *e)
     assert_int_equal(outcome_rc(e, "t", "b", 2), E_NOTFOUND);
     row = get(e, "t", "b");
     assert_int_equal(row.head.id, 0);
-    assert_int_equal(row.epoch, 0);
-    FAILS(e, E_RACE, RES_BRANCH, "b", commit_on(e, "t", "b", 0, 2));
-    OK(e, commit_on(e, "t", "b", 0, 0));
+    assert_int_equal(row.epoch, 1); /* who was at the other one is sent back */
+    FAILS(e, E_RACE, RES_BRANCH, "b", commit_on(e, "t", "b", 0, 0));
+    OK(e, commit_on(e, "t", "b", 1, 0));
     assert_int_equal(outcome_rc(e, "t", "b", 1), 0);
     /* Nor does prune of what is left of the old one touch the new one. */
     struct store_prune_in prune = {.outcomes_before_ms = 0,
@@ -293,7 +293,8 @@ static void test_rename(struct env *e)
     assert_int_equal(row.open.id, 0);
     assert_int_equal(outcome_rc(e, "t", "c", 1), 0); /* they follow it */
     assert_int_equal(outcome_rc(e, "t", "b", 1), E_NOTFOUND);
-    OK(e, commit_on(e, "t", "c", 0, 1));
+    assert_int_equal(row.epoch, 1);
+    OK(e, commit_on(e, "t", "c", 1, 1));
     make(e, "t", "b"); /* free again, and another branch */
     assert_int_equal(outcome_rc(e, "t", "b", 1), E_NOTFOUND);
     assert_int_equal(n_intents(e), 0);
