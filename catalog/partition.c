@@ -114,6 +114,7 @@ static int partitioning_read(struct ctx *cx, struct branch *br, const struct par
 {
     struct partitioning *p = NULL;
     TRY(partitioning_load(cx, br, &p));
+    ASSERT(p);
     if (arena_defer(&cx->arena, mem_free, p) < 0)
         return ctx_nomem(cx);
     TRY(want_managed(cx, br, p));
