@@ -17,6 +17,7 @@
 #include "catalog/catalog_int.h"
 
 #include "proto/api/api_partition.h"
+#include "proto/base/assert.h"
 #include "proto/base/clock.h"
 #include "proto/base/log.h"
 #include "proto/base/mem.h"
@@ -111,8 +112,9 @@ static int want_managed(struct ctx *cx, struct branch *br, const struct partitio
 /* For workers: lives as long as the request. */
 static int partitioning_read(struct ctx *cx, struct branch *br, const struct partitioning **ret)
 {
-    struct partitioning *p;
+    struct partitioning *p = NULL;
     TRY(partitioning_load(cx, br, &p));
+    ASSERT(p);
     if (arena_defer(&cx->arena, mem_free, p) < 0)
         return ctx_nomem(cx);
     TRY(want_managed(cx, br, p));
@@ -476,6 +478,7 @@ static int by_key(const void *a, const void *b)
 static size_t parts_apart(struct partition_delta *parts, size_t n)
 {
     size_t k = 0;
+    ASSERT(parts || n == 0);
     if (n > 1)
         qsort(parts, n, sizeof *parts, by_key);
     for (size_t i = 0; i < n; i++) {

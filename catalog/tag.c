@@ -183,8 +183,7 @@ int tag_load(struct ctx *cx, struct branch *br, str tag, struct snapshot *ret)
     CLEANUP(buf_done) struct buf b = {0};
     size_t max = br->table->cat->o.snapshot_max_bytes;
     str path = path_of(cx, br, tag);
-    bool possible = path.p && tag.len <= PATH_COMPONENT_MAX - 4; /* of a file called tag-<name> */
-    int rc = possible ? io_read(io_of(br), cx, path, max, &b) : E_NOTFOUND;
+    int rc = path.p ? io_read(io_of(br), cx, path, max, &b) : E_NOTFOUND;
     if (rc == E_NOTFOUND)
         return no_tag(cx, tag);
     if (rc == 0)

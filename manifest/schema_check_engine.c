@@ -7,6 +7,7 @@
  * column is kept as bits beside it. No state; any thread. */
 #include "manifest/java_text.h"
 #include "manifest/schema_check_int.h"
+#include "proto/base/assert.h"
 
 #define PREFIX STR_LIT("fields.")
 
@@ -257,6 +258,7 @@ static int check_functions(struct check *c, uint8_t *bits)
 {
     const char *dflt = "fields.default-aggregate-function";
     str name;
+    ASSERT(bits);
     for (size_t i = 0; i < c->o->n; i++) {
         const struct kv *it = &c->o->items[i];
         uint8_t *b;
