@@ -74,7 +74,7 @@ int data_file_check(struct ctx *cx, const struct data_file *f)
 
 static bool text_same(str a, str b)
 {
-    return !a.p == !b.p && str_eq(a, b);
+    return a.p && b.p ? str_eq(a, b) : a.p == b.p;
 }
 
 bool data_file_same(str partition_a, int32_t bucket_a, const struct data_file *a, str partition_b,
