@@ -1,6 +1,6 @@
 /* data_file.c - the fields of a data file's metadata, and its identity.
  *
- * Source of the format: paimon-core's DataFileMeta and SimpleStats, schemas of files by Java 1.3.1 and
+ * Source of the format: paimon-core's DataFileMeta, schemas of files by Java 1.3.1 and
  * 2.1 and pypaimon 2.1.0; FileEntry.Identifier for what makes a file the same. Every release only
  * added fields at the end that may be null: _FILE_SOURCE in 0.9, _VALUE_STATS_COLS and _EXTERNAL_PATH
  * in 1.0, _FIRST_ROW_ID and _WRITE_COLS in 1.3, _WRITE_COLS_SEQUENCES in 2.1. What is written has all
@@ -9,22 +9,9 @@
 
 #include "proto/base/assert.h"
 
-#define STATS(m)    offsetof(struct simple_stats, m)
 #define FILE_(m)    offsetof(struct data_file, m)
 #define RECORD(f_s) (sizeof(f_s) / sizeof *(f_s))
 #define SHOWN(s)    (s).len > 120 ? 120 : (int)(s).len, (s).p ? (s).p : ""
-
-static const struct avro_field stats_fields[] = {
-    {.name = "_MIN_VALUES", .type = AVRO_BYTES, .at = STATS(min)},
-    {.name = "_MAX_VALUES", .type = AVRO_BYTES, .at = STATS(max)},
-    {.name = "_NULL_COUNTS",
-     .type = AVRO_LIST,
-     .item = ITEM_OPT_LONG,
-     .optional = true,
-     .at = STATS(null_counts)},
-};
-const struct avro_record simple_stats_record = {stats_fields, RECORD(stats_fields),
-                                                sizeof(struct simple_stats)};
 
 /* clang-format off */
 static const struct avro_field file_fields[] = {
@@ -33,8 +20,8 @@ static const struct avro_field file_fields[] = {
     {.name = "_ROW_COUNT", .type = AVRO_LONG, .at = FILE_(row_count)},
     {.name = "_MIN_KEY", .type = AVRO_BYTES, .at = FILE_(min_key)},
     {.name = "_MAX_KEY", .type = AVRO_BYTES, .at = FILE_(max_key)},
-    {.name = "_KEY_STATS", .type = AVRO_RECORD, .record = &simple_stats_record, .at = FILE_(key_stats)},
-    {.name = "_VALUE_STATS", .type = AVRO_RECORD, .record = &simple_stats_record, .at = FILE_(value_stats)},
+    {.name = "_KEY_STATS", .type = AVRO_RECORD, .record = &raw_stats_record, .at = FILE_(key_stats)},
+    {.name = "_VALUE_STATS", .type = AVRO_RECORD, .record = &raw_stats_record, .at = FILE_(value_stats)},
     {.name = "_MIN_SEQUENCE_NUMBER", .type = AVRO_LONG, .at = FILE_(min_seq)},
     {.name = "_MAX_SEQUENCE_NUMBER", .type = AVRO_LONG, .at = FILE_(max_seq)},
     {.name = "_SCHEMA_ID", .type = AVRO_LONG, .at = FILE_(schema_id)},
@@ -74,7 +61,7 @@ int data_file_check(struct ctx *cx, const struct data_file *f)
 
 static bool text_same(str a, str b)
 {
-    return !a.p == !b.p && str_eq(a, b);
+    return a.p && b.p ? str_eq(a, b) : a.p == b.p;
 }
 
 bool data_file_same(str partition_a, int32_t bucket_a, const struct data_file *a, str partition_b,

@@ -7,13 +7,7 @@
 #ifndef LATCH_MANIFEST_DATA_FILE_H
 #define LATCH_MANIFEST_DATA_FILE_H
 
-#include "manifest/avro/avro.h"
-
-/* Of some columns: for data files the key's, or those of value_stats_cols; for lists the partition's. */
-struct simple_stats {
-    str min, max;                 /* BinaryRows */
-    struct avro_list null_counts; /* avro_list_opt_i64; may be absent */
-};
+#include "manifest/raw_stats.h"
 
 enum file_source { FILE_FROM_APPEND = 0, FILE_FROM_COMPACT = 1 };
 
@@ -21,7 +15,7 @@ struct data_file {
     str name; /* not empty; not checked to be a path_component: whoever opens the file does */
     int64_t size, row_count; /* >= 0 */
     str min_key, max_key;
-    struct simple_stats key_stats, value_stats;
+    struct raw_stats key_stats, value_stats; /* of the key; of value_stats_cols */
     int64_t min_seq, max_seq, schema_id;
     int32_t level;                /* >= 0 */
     struct avro_list extra_files; /* avro_list_str: names beside the file */
@@ -36,7 +30,7 @@ struct data_file {
     struct avro_list write_col_seqs;   /* avro_list_i64; from 2.1 */
 };
 
-extern const struct avro_record simple_stats_record, data_file_record;
+extern const struct avro_record data_file_record;
 
 /* Is what was read possible? E_CORRUPT names the member, not the manifest. */
 int data_file_check(struct ctx *cx, const struct data_file *f) WARN_UNUSED;

@@ -8,16 +8,16 @@
 
 #include "manifest/manifest.h"
 
-#define RANGE(m)  offsetof(struct dv_range, m)
+#define RANGE(m)  offsetof(struct index_dv, m)
 #define GLOBAL(m) offsetof(struct global_index, m)
 #define AT(m)     offsetof(struct index_entry, m)
 #define N(a)      (sizeof(a) / sizeof *(a))
 #define SHOWN(s)  (s).len > 120 ? 120 : (int)(s).len, (s).p ? (s).p : ""
 
-_Static_assert(sizeof(struct dv_ranges) == sizeof(struct avro_array) &&
-                   offsetof(struct dv_ranges, n) == offsetof(struct avro_array, n) &&
-                   offsetof(struct dv_ranges, items) == offsetof(struct avro_array, items),
-               "dv_ranges is an avro_array");
+_Static_assert(sizeof(struct index_dvs) == sizeof(struct avro_array) &&
+                   offsetof(struct index_dvs, n) == offsetof(struct avro_array, n) &&
+                   offsetof(struct index_dvs, items) == offsetof(struct avro_array, items),
+               "index_dvs is an avro_array");
 
 /* clang-format off */
 static const struct avro_field range_fields[] = {
@@ -26,7 +26,7 @@ static const struct avro_field range_fields[] = {
     {.name = "f2", .type = AVRO_INT, .at = RANGE(length)},
     {.name = "_CARDINALITY", .type = AVRO_LONG, .optional = true, .at = RANGE(cardinality)},
 };
-static const struct avro_record range_record = {range_fields, N(range_fields), sizeof(struct dv_range)};
+static const struct avro_record range_record = {range_fields, N(range_fields), sizeof(struct index_dv)};
 
 static const struct avro_field global_fields[] = {
     {.name = "_ROW_RANGE_START", .type = AVRO_LONG, .at = GLOBAL(first_row)},
@@ -55,10 +55,10 @@ static const struct avro_field fields[] = {
 /* clang-format on */
 const struct avro_record index_entry_record = {fields, N(fields), sizeof(struct index_entry)};
 
-static const char *wrong_range(const struct dv_ranges *dv)
+static const char *wrong_range(const struct index_dvs *dv)
 {
     for (size_t i = 0; i < dv->n; i++) {
-        const struct dv_range *r = &dv->items[i];
+        const struct index_dv *r = &dv->items[i];
         if (r->data_file.len == 0)
             return "a deletion vector without a data file";
         if (r->offset < 0 || r->length < 0 || (r->cardinality.has && r->cardinality.v < 0))

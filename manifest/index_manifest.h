@@ -6,22 +6,27 @@
 #define LATCH_MANIFEST_INDEX_MANIFEST_H
 
 #include "manifest/avro/avro.h"
+#include "manifest/dv.h"
 
 #define INDEX_MANIFEST_VERSION 1
 #define INDEX_TYPE_DV          "DELETION_VECTORS"
 #define INDEX_TYPE_HASH        "HASH"
 
 /* Where in an index file the vector of one data file is. */
-struct dv_range {
+struct index_dv {
     str data_file;
     int32_t offset; /* of its length word; >= 0 */
     int32_t length; /* >= 0; 32-bit vectors without the 8 bytes around them, 64-bit ones with */
     struct opt_i64 cardinality; /* positions; absent from old writers */
 };
-struct dv_ranges { /* in the order of the index file, which readers of 1.x rely on */
+static inline struct dv_range index_dv_range(const struct index_dv *v) /* for dv_read */
+{
+    return (struct dv_range){v->offset, v->length, v->cardinality.has ? v->cardinality.v : -1};
+}
+struct index_dvs { /* in the order of the index file, which readers of 1.x rely on */
     bool has;
     size_t n;
-    const struct dv_range *items;
+    const struct index_dv *items;
 };
 
 struct global_index { /* row tracking, from 1.4 */
@@ -39,7 +44,7 @@ struct index_entry {
     str type;                /* INDEX_TYPE_..., or the name of a global index */
     str name;                /* not empty; not checked to be a path_component */
     int64_t size, row_count; /* >= 0 */
-    struct dv_ranges dv;     /* INDEX_TYPE_DV only */
+    struct index_dvs dv;     /* INDEX_TYPE_DV only */
     str external_path;       /* STR_NONE: in the index folder, or beside the bucket's files */
     const struct global_index *global; /* NULL: not a global one */
 };

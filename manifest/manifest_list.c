@@ -15,7 +15,7 @@ static const struct avro_field fields[] = {
     {.name = "_FILE_SIZE", .type = AVRO_LONG, .at = AT(size)},
     {.name = "_NUM_ADDED_FILES", .type = AVRO_LONG, .at = AT(added)},
     {.name = "_NUM_DELETED_FILES", .type = AVRO_LONG, .at = AT(deleted)},
-    {.name = "_PARTITION_STATS", .type = AVRO_RECORD, .record = &simple_stats_record, .at = AT(partition_stats)},
+    {.name = "_PARTITION_STATS", .type = AVRO_RECORD, .record = &raw_stats_record, .at = AT(partition_stats)},
     {.name = "_SCHEMA_ID", .type = AVRO_LONG, .at = AT(schema_id)},
     {.name = "_MIN_BUCKET", .type = AVRO_INT, .optional = true, .at = AT(min_bucket)},
     {.name = "_MAX_BUCKET", .type = AVRO_INT, .optional = true, .at = AT(max_bucket)},

@@ -10,12 +10,12 @@
 #define MANIFEST_LIST_VERSION 2
 
 struct manifest_file {
-    int32_t version;                     /* MANIFEST_LIST_VERSION; writing sets it */
-    str name;                            /* not empty; not checked to be a path_component */
-    int64_t size;                        /* bytes of the manifest: compare before reading it */
-    int64_t added, deleted;              /* entries */
-    struct simple_stats partition_stats; /* over all entries */
-    int64_t schema_id;                   /* the highest of its files */
+    int32_t version;                  /* MANIFEST_LIST_VERSION; writing sets it */
+    str name;                         /* not empty; not checked to be a path_component */
+    int64_t size;                     /* bytes of the manifest: compare before reading it */
+    int64_t added, deleted;           /* entries */
+    struct raw_stats partition_stats; /* over all entries */
+    int64_t schema_id;                /* the highest of its files */
     /* Over all entries; absent: not known (written before 1.1; row ids before 1.4, or a file has none). */
     struct opt_i64 min_bucket, max_bucket, min_level, max_level, min_row_id, max_row_id;
     /* Only pypaimon's; kept when a list is written again. */

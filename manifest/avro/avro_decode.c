@@ -360,7 +360,7 @@ static void set_null(const struct avro_op *op, char *to)
         *(struct avro_list *)(void *)to = (struct avro_list){0};
         break;
     case OP_RECORD:
-        *(void **)(void *)to = NULL;
+        *(const void **)(void *)to = NULL;
         break;
     default:
         memset(to, 0, sizeof(struct avro_array));

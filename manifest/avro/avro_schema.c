@@ -136,6 +136,7 @@ static int declare(struct parser *p, const struct json *v, str space, size_t *re
 static int parse_field(struct parser *p, const struct json *f, str space, struct avro_node *n,
                        size_t at)
 {
+    ASSERT(n->kids && at < n->n);
     const struct json *name = json_get(f, "name"), *type = json_get(f, "type");
     if (f->type != JSON_OBJECT || !name || name->type != JSON_STRING || !type)
         return bad(p, "a field has no name or no type");
@@ -217,6 +218,7 @@ static int parse_union(struct parser *p, const struct json *v, str space, struct
     if (v->n == 0)
         return bad(p, "a union has no types");
     TRY(new_node(p, NODE_UNION, v->n, &n));
+    ASSERT(n->kids && n->n == v->n);
     JSON_EACH (branch, v)
         TRY(parse(p, branch, space, &n->kids[i++]));
     *ret = n;

@@ -220,7 +220,7 @@ static bool field_equal(const struct avro_field *f, const void *a, const void *b
         return number_equal(f, a, b);
     case AVRO_STRING:
     case AVRO_BYTES:
-        return str_eq(*s, *t) && (!f->optional || !s->p == !t->p);
+        return (s->p && t->p) || !f->optional ? str_eq(*s, *t) : s->p == t->p;
     case AVRO_LIST:
         return avro_list_eq(a, b);
     case AVRO_RECORD:

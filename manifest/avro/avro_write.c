@@ -141,9 +141,7 @@ int avro_schema_text(struct ctx *cx, const struct avro_record *record, bool extr
 
 size_t avro_put(char out[AVRO_VARINT], int64_t v)
 {
-    uint64_t z = (uint64_t)v << 1;
-    if (v < 0)
-        z = ~z;
+    uint64_t z = ((uint64_t)v << 1) ^ (v < 0 ? UINT64_MAX : 0);
     size_t n = 0;
     for (; z >= 0x80; z >>= 7)
         out[n++] = (char)(z | 0x80);

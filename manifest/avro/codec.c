@@ -16,6 +16,7 @@
 #include <zstd_errors.h>
 
 #include "manifest/avro/snappy.h"
+#include "manifest/crc32.h"
 #include "proto/base/assert.h"
 
 #define OUT_FIRST  ((size_t)64 << 10)
@@ -63,11 +64,6 @@ void codec_done(struct codec *c)
     ZSTD_freeCCtx(c->packer);
     ZSTD_freeDCtx(c->unpacker);
     c->packer = c->unpacker = NULL;
-}
-
-uint32_t codec_crc32(const void *p, size_t n)
-{
-    return (uint32_t)crc32_z(0, p, n);
 }
 
 /* --- unpacking: each answers 0, E_CORRUPT, E_NOMEM, or E_TOOBIG once there are `max` bytes of output
@@ -193,7 +189,7 @@ static int unpack_snappy(str in, size_t max, struct buf *out)
     TRY(snappy_unpack(str_n(in.p, in.len - CRC_LEN), max, out));
     uint32_t want =
         (uint32_t)crc[0] << 24 | (uint32_t)crc[1] << 16 | (uint32_t)crc[2] << 8 | crc[3];
-    return codec_crc32(out->p, out->len) == want ? 0 : E_CORRUPT;
+    return crc32_of(out->p, out->len) == want ? 0 : E_CORRUPT;
 }
 
 static int unpack(struct codec *c, str in, size_t max, struct buf *out)

@@ -41,7 +41,4 @@ int codec_unpack(struct ctx *cx, struct codec *c, str in, size_t max, struct buf
  * is 1. Only for what codec_to_write gives. E_NOMEM, E_TOOBIG. */
 int codec_pack(struct ctx *cx, struct codec *c, int level, str in, struct buf *out) WARN_UNUSED;
 
-/* The CRC-32 of zlib and gzip, which Avro's snappy blocks and Paimon's deletion vectors carry. */
-uint32_t codec_crc32(const void *p, size_t n);
-
 #endif

@@ -81,6 +81,8 @@ static void test_values_of_java(void **state)
     assert_true(e->dv.items->offset == 1 && e->dv.items->length == 46);
     assert_true(e->dv.items->cardinality.has && e->dv.items->cardinality.v == 3);
     assert_true(!e->external_path.p && !e->global);
+    struct dv_range r = index_dv_range(e->dv.items);
+    assert_true(r.offset == 1 && r.length == 46 && r.cardinality == 3);
     /* An index file that holds no vector any more. */
     e = entries(GOLDEN "java-2.1/pk_dv64/index-manifest-0ebc0ea3-8e6c-44ff-9c1f-e1eff84b7402-0",
                 &n);
@@ -106,12 +108,12 @@ static void test_values_of_python(void **state)
 
 static struct index_entry an_entry(void)
 {
-    static const struct dv_range ranges[] = {{{"a", 1}, 1, 22, {true, 7}}, {{"b", 1}, 31, 24, {0}}};
+    static const struct index_dv ranges[] = {{{"a", 1}, 1, 22, {true, 7}}, {{"b", 1}, 31, 24, {0}}};
     struct index_entry e = {.version = 1, .kind = FILE_ADD, .size = 60, .row_count = 2};
     e.partition = str_n("\0\0\0\0", 4);
     e.type = STR_LIT(INDEX_TYPE_DV);
     e.name = STR_LIT("index-1");
-    e.dv = (struct dv_ranges){true, 2, ranges};
+    e.dv = (struct index_dvs){true, 2, ranges};
     return e;
 }
 
@@ -126,7 +128,7 @@ static void test_all_members(void **state)
     assert_int_equal(avro_list_of_i64s(&cx, (int64_t[]){4, 2147483647}, 2, &g.extra_field_ids), 0);
     g.meta = STR_LIT("");
     e[1].type = STR_LIT("btree");
-    e[1].dv = (struct dv_ranges){0};
+    e[1].dv = (struct index_dvs){0};
     e[1].external_path = STR_LIT("s3://b/index-1");
     e[1].global = &g;
     str bytes = written(e, 2, CODEC_DEFLATE);
@@ -159,7 +161,7 @@ static int read_raw(const struct index_entry *e)
 static void test_impossible_entries(void **state)
 {
     (void)state;
-    struct dv_range r[2];
+    struct index_dv r[2];
     struct index_entry e;
 #define ENTRY(change, code, because)                                                               \
     e = an_entry();                                                                                \

@@ -261,6 +261,30 @@ static void test_what_a_list_says(void **state)
     assert_true(lists_checked >= 25);
 }
 
+static void test_stats(void **state)
+{
+    (void)state;
+    size_t n;
+    struct manifest_entry *e = entries(only(GOLDEN "java-2.1/types/manifest-[0-9a-f]*"), &n);
+    struct simple_stats s;
+    struct raw_stats back;
+    assert_int_equal(raw_stats_open(&cx, &e->file.value_stats, &s), 0);
+    assert_true(s.n_null_counts == 22 && s.null_counts[0] == 0 && s.null_counts[1] == 1);
+    assert_true(str_eq(s.min, e->file.value_stats.min) && str_eq(s.max, e->file.value_stats.max));
+    assert_int_equal(raw_stats_of(&cx, &s, &back), 0);
+    assert_true(avro_equal(&raw_stats_record, &back, &e->file.value_stats));
+    s.null_counts = (int64_t[]){7, STATS_NULLS_UNKNOWN};
+    s.n_null_counts = 2;
+    assert_int_equal(raw_stats_of(&cx, &s, &back), 0);
+    assert_hex(back.null_counts.items, "020e00");
+    assert_int_equal(raw_stats_open(&cx, &back, &s), 0);
+    assert_true(s.n_null_counts == 2 && s.null_counts[0] == 7);
+    assert_true(s.null_counts[1] == STATS_NULLS_UNKNOWN);
+    back.null_counts = (struct avro_list){0};
+    assert_int_equal(raw_stats_open(&cx, &back, &s), 0);
+    assert_int_equal(s.n_null_counts, 0);
+}
+
 /* --- writing ----------------------------------------------------------------------------------------------- */
 
 static struct manifest_entry an_entry(void)
@@ -519,6 +543,7 @@ int main(void)
         T(test_older_releases),
         T(test_every_codec),
         T(test_what_a_list_says),
+        T(test_stats),
         T(test_meta),
         T(test_columns_of_python),
         T(test_stream_and_copy),
