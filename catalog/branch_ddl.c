@@ -98,6 +98,15 @@ static int by_bytes(const void *a, const void *b)
     return str_cmp(*(const str *)a, *(const str *)b);
 }
 
+/* Could a request name it? Somebody else may have made directories that none can. */
+static bool name_ok(struct ctx *cx, str name)
+{
+    if (branch_name_check(cx, name) == 0)
+        return str_utf8_valid(name);
+    ctx_reset_err(cx);
+    return false;
+}
+
 int cat_branch_list(struct ctx *cx, struct branch *br, str **ret, size_t *ret_n)
 {
     struct table *t = br->table;
@@ -112,7 +121,7 @@ int cat_branch_list(struct ctx *cx, struct branch *br, str **ret, size_t *ret_n)
     if (!names)
         return ctx_nomem(cx);
     for (size_t i = 0; i < n; i++)
-        if (e[i].is_dir && layout_branch_name(e[i].name, &names[k]))
+        if (e[i].is_dir && layout_branch_name(e[i].name, &names[k]) && name_ok(cx, names[k]))
             k++;
     if (k > 1)
         qsort(names, k, sizeof *names, by_bytes);

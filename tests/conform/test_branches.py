@@ -346,6 +346,14 @@ def external():
     return _state["external"]
 
 
+def test_directories_that_no_request_can_name_are_not_listed():
+    t = raw.new_table(client())
+    client().post(t.url + "/branches", {"branch": "good"}).ok()
+    for name in (b"branch-main", b"branch-12", b"branch-a$b", b"branch-\xff", b"branch-", b"other"):
+        os.makedirs(os.path.join(t.file("branch").encode(), name, b"schema"))
+    assert client().get(t.url + "/branches").ok().json() == {"branches": ["good"]}
+
+
 def test_a_table_at_a_path():
     _, c, root = external()
     db = raw.create_database(c)
