@@ -120,7 +120,7 @@ static int put(struct ctx *cx, struct branch *br, str path, str text, enum io_pu
 static int create(struct ctx *cx, struct branch *br, const struct tag_create_in *in,
                   const struct duration *retained)
 {
-    str snapshot, text, path = path_of(cx, br, in->name);
+    str snapshot = STR_NONE, text, path = path_of(cx, br, in->name);
     int64_t id = 0;
     enum io_put_result made;
     TRY(snapshot_of(cx, br, in, &snapshot, &id));
@@ -242,7 +242,7 @@ static bool damaged(int rc)
 
 static int get_once(struct ctx *cx, struct branch *br, str name, str path, struct tag_info *ret)
 {
-    struct snapshot s;
+    struct snapshot s = {0};
     struct tag_extra x;
     TRY(tag_load(cx, br, name, &s));
     TRY(tag_extra_decode(cx, s.raw, path, &x));
