@@ -2,6 +2,9 @@
 
 import atexit
 import json
+import os
+import socket
+import tempfile
 
 import java
 
@@ -16,9 +19,18 @@ def shared():
     return _state["flink"]
 
 
+def hosts_file():
+    """Flink asks for the address of the machine's own name, which a bare machine may not know."""
+    f = tempfile.NamedTemporaryFile("w", prefix="latch-hosts-", delete=False)
+    with f:
+        f.write("127.0.0.1 localhost\n127.0.0.1 %s\n" % socket.gethostname())
+    atexit.register(os.unlink, f.name)
+    return f.name
+
+
 class Flink(java.Client):
     def __init__(self):
-        super().__init__("FlinkClient", "flink", ("-Xmx1g",))
+        super().__init__("FlinkClient", "flink", ("-Xmx1g", "-Djdk.net.hosts.file=" + hosts_file()))
 
     def open(self, server, token=None, warehouse="default", name="latch", **options):
         """A catalog of that name; statements name it only if it is not the current one."""

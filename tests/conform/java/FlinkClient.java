@@ -45,9 +45,16 @@ public final class FlinkClient {
 
     public static void main(String[] args) throws Exception {
         CommandLoop loop = new CommandLoop();
-        start();
-        loop.serve(FlinkClient::run);
-        Runtime.getRuntime().halt(0); // the cluster holds nothing that must be written
+        int code = 1;
+        try {
+            start();
+            loop.serve(FlinkClient::run);
+            code = 0;
+        } catch (Throwable t) {
+            t.printStackTrace();
+        } finally { // the cluster's threads would keep the JVM, and it holds nothing that must be written
+            Runtime.getRuntime().halt(code);
+        }
     }
 
     private static void start() throws Exception {
