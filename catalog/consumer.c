@@ -31,18 +31,14 @@ static str folder_of(struct ctx *cx, struct branch *br)
     return layout_consumer_dir(&cx->arena, str_of(br->table->dir), str_of(br->name));
 }
 
-/* STR_NONE: no consumer can have this id. */
-static str path_of(struct ctx *cx, struct branch *br, str id)
+/* E_INVAL: no consumer can have this id. */
+static int path_of(struct ctx *cx, struct branch *br, str id, str *ret)
 {
-    if (id.len > CONSUMER_ID_MAX)
-        return STR_NONE;
-    return layout_consumer(&cx->arena, str_of(br->table->dir), str_of(br->name), id);
-}
-
-static int bad_id(struct ctx *cx, str id)
-{
-    return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE, "'%.*s' cannot be the id of a consumer",
-                    STR(id));
+    if (id.len > CONSUMER_ID_MAX || !path_component_ok(id))
+        return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE, "'%.*s' cannot be the id of a consumer",
+                        STR(id));
+    *ret = layout_consumer(&cx->arena, str_of(br->table->dir), str_of(br->name), id);
+    return ret->p ? 0 : ctx_nomem(cx);
 }
 
 /* --- list ------------------------------------------------------------------------------------- */
@@ -51,9 +47,8 @@ static int load(struct ctx *cx, struct branch *br, str id, int64_t *ret)
 {
     CLEANUP(buf_done) struct buf b = {0};
     const struct json *v;
-    str path = path_of(cx, br, id);
-    if (!path.p)
-        return ctx_nomem(cx);
+    str path;
+    TRY(path_of(cx, br, id, &path));
     TRY(io_read(io_of(br), cx, path, FILE_MAX, &b));
     int rc = doc_parse_file(cx, buf_str(&b), &v);
     if (rc == 0)
@@ -153,9 +148,8 @@ int branch_consumer_reset(struct ctx *cx, struct branch *br, str id, int64_t nex
 {
     char text[48];
     TRY(ctx_check_deadline(cx));
-    str path = path_of(cx, br, id);
-    if (!path.p)
-        return bad_id(cx, id);
+    str path;
+    TRY(path_of(cx, br, id, &path));
     TRY(branch_enter(cx, br));
     TRY(branch_may_change(cx, br));
     TRY(warehouse_space(cx, br->table->wh));
@@ -169,9 +163,10 @@ int branch_consumer_reset(struct ctx *cx, struct branch *br, str id, int64_t nex
 int branch_consumer_delete(struct ctx *cx, struct branch *br, str id)
 {
     TRY(ctx_check_deadline(cx));
-    str path = path_of(cx, br, id), folder = folder_of(cx, br);
-    if (!path.p || !folder.p)
-        return bad_id(cx, id);
+    str path, folder = folder_of(cx, br);
+    TRY(path_of(cx, br, id, &path));
+    if (!folder.p)
+        return ctx_nomem(cx);
     TRY(branch_enter(cx, br));
     TRY(branch_may_change(cx, br));
     int rc = io_del(io_of(br), cx, path);

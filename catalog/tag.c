@@ -32,12 +32,15 @@ static struct io *io_of(struct branch *br)
     return br->table->io;
 }
 
-/* STR_NONE: no tag can have this name. */
-static str path_of(struct ctx *cx, struct branch *br, str name)
+/* STR_NONE: no tag can have this name. E_NOMEM is another matter: whoever looks at all tags must not
+ * pass one over. */
+static int path_of(struct ctx *cx, struct branch *br, str name, str *ret)
 {
-    if (name.len > TAG_NAME_MAX)
-        return STR_NONE;
-    return layout_tag(&cx->arena, str_of(br->table->dir), str_of(br->name), name);
+    *ret = STR_NONE;
+    if (name.len > TAG_NAME_MAX || !path_component_ok(name))
+        return 0;
+    *ret = layout_tag(&cx->arena, str_of(br->table->dir), str_of(br->name), name);
+    return ret->p ? 0 : ctx_nomem(cx);
 }
 
 static str folder_of(struct ctx *cx, struct branch *br)
@@ -120,9 +123,10 @@ static int put(struct ctx *cx, struct branch *br, str path, str text, enum io_pu
 static int create(struct ctx *cx, struct branch *br, const struct tag_create_in *in,
                   const struct duration *retained)
 {
-    str snapshot = STR_NONE, text, path = path_of(cx, br, in->name);
+    str snapshot = STR_NONE, text, path;
     int64_t id = 0;
     enum io_put_result made;
+    TRY(path_of(cx, br, in->name, &path));
     TRY(snapshot_of(cx, br, in, &snapshot, &id));
     TRY(tag_encode(cx, snapshot, retained, clock_wall_ms(), &text));
     if (!path.p)
@@ -158,8 +162,11 @@ int branch_tag_delete(struct ctx *cx, struct branch *br, str name)
     TRY(ctx_check_deadline(cx));
     TRY(branch_enter(cx, br));
     TRY(branch_may_change(cx, br));
-    str path = path_of(cx, br, name), folder = folder_of(cx, br);
-    int rc = path.p && folder.p ? io_del(io_of(br), cx, path) : E_NOTFOUND;
+    str path, folder = folder_of(cx, br);
+    TRY(path_of(cx, br, name, &path));
+    if (!folder.p)
+        return ctx_nomem(cx);
+    int rc = path.p ? io_del(io_of(br), cx, path) : E_NOTFOUND;
     if (rc == E_NOTFOUND)
         return no_tag(cx, name);
     if (rc == E_INVAL) /* a folder with its name, say: not what the client sent */
@@ -182,7 +189,8 @@ int tag_load(struct ctx *cx, struct branch *br, str tag, struct snapshot *ret)
 {
     CLEANUP(buf_done) struct buf b = {0};
     size_t max = br->table->cat->o.snapshot_max_bytes;
-    str path = path_of(cx, br, tag);
+    str path;
+    TRY(path_of(cx, br, tag, &path));
     int rc = path.p ? io_read(io_of(br), cx, path, max, &b) : E_NOTFOUND;
     if (rc == E_NOTFOUND)
         return no_tag(cx, tag);
@@ -256,7 +264,8 @@ static int get_once(struct ctx *cx, struct branch *br, str name, str path, struc
 
 int branch_tag_get(struct ctx *cx, struct branch *br, str name, struct tag_info *ret)
 {
-    str path = path_of(cx, br, name);
+    str path;
+    TRY(path_of(cx, br, name, &path));
     if (!path.p)
         return no_tag(cx, name);
     int rc = get_once(cx, br, name, path, ret);
