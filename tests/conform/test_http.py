@@ -528,6 +528,7 @@ def test_names_in_bodies_cannot_escape():
     assert t.head() == head and t.snapshot_ids() == [1]
 
 
+@latch.expect_errors("http.failed")  # what is on disk is not as it should be: a 500, and it is logged
 def test_symlinks_in_a_table_are_not_followed():
     server = latch.shared()
     outside = os.path.join(server.base, "outside")
@@ -537,9 +538,7 @@ def test_symlinks_in_a_table_are_not_followed():
     os.symlink(outside, t.file("tag"))
     with open(os.path.join(outside, "tag-x"), "w", encoding="utf-8") as f:
         json.dump(t.read_snapshot(1), f)
-    answer = t.rollback({"type": "tag", "tagName": "x"})
-    assert answer.status >= 400, repr(answer)
-    answer.error(answer.status)
+    t.rollback({"type": "tag", "tagName": "x"}).error(500)
     assert t.head()["id"] == 2 and os.listdir(outside) == ["tag-x"]
     client().delete(t.url).ok()
     latch.eventually(lambda: not os.path.exists(t.dir), "the directory of a dropped table goes")
