@@ -40,7 +40,7 @@ struct place {
 static int want_path(struct ctx *cx, const struct json *change, struct path *ret)
 {
     const struct json *arr;
-    ret->n = 0;
+    *ret = (struct path){.n = 0};
     TRY(json_want_arr(cx, change, "change", "fieldNames", &arr));
     TRY(json_check_str_arr(cx, arr, "change.fieldNames"));
     if (arr->n == 0 || arr->n > STEPS_MAX)
