@@ -1,6 +1,6 @@
 /* commit_facts.c - see commit_facts.h.
  *
- * Everything is copied into the facts' own arenas, whose budget is max_bytes; the bytes of a manifest
+ * Everything is copied into the facts' own memory, whose budget is max_bytes; the bytes of a manifest
  * are gone once it was read. Entries of one name in one bucket are looked at together (facts_pairs.c).
  * Changelog lists are read to know that they are whole; what they add lives in no state.
  *
@@ -11,25 +11,29 @@
 
 #include "proto/base/mem.h"
 
-/* --- growing arrays in an arena --------------------------------------------------------------- */
-
-/* Room for one more: doubled at 8, 16, ... The old array stays behind in the arena, so it costs twice. */
-static void *grow(struct arena *a, void *v, size_t n, size_t size)
-{
-    if (n && (n < 8 || n & (n - 1)))
-        return v;
-    void *wide = arena_array(a, size, n ? n * 2 : 8);
-    if (wide && n)
-        memcpy(wide, v, n * size);
-    return wide;
-}
-
 static int too_big(struct ctx *cx, const struct commit_facts *f)
 {
     return ctx_fail(cx, E_TOOBIG, RES_NONE, STR_NONE,
                     "what the commit changes does not fit in %zu bytes of memory; commit less at "
                     "once",
                     f->max_bytes);
+}
+
+/* Room for one more in an array on the heap. */
+static int grow(struct ctx *cx, const struct commit_facts *f, void **v, size_t n, size_t *cap,
+                size_t size)
+{
+    if (n < *cap)
+        return 0;
+    size_t wide = *cap ? *cap + *cap / 2 : 8;
+    if (wide * size + f->arena.used + f->more.used > f->max_bytes)
+        return too_big(cx, f);
+    void *p = mem_realloc(*v, wide * size);
+    if (!p)
+        return ctx_nomem(cx);
+    *v = p;
+    *cap = wide;
+    return 0;
 }
 
 /* --- entries ---------------------------------------------------------------------------------- */
@@ -78,10 +82,9 @@ static int delta_entry(struct ctx *cx, void *arg, const struct manifest_entry *e
     struct fact one = {.added = e->kind == FILE_ADD};
     TRY(table_file_of(cx, &f->filer, e, &one.f));
     r->m->sum += one.added ? one.f.id : -one.f.id;
-    struct fact *v = grow(&f->arena, f->entries, f->n_entries, sizeof *v);
-    if (!v || !copy_file(f, &f->arena, &one.f))
+    TRY(grow(cx, f, (void **)&f->entries, f->n_entries, &f->cap_entries, sizeof one));
+    if (!copy_file(f, &f->arena, &one.f))
         return too_big(cx, f);
-    f->entries = v;
     f->entries[f->n_entries++] = one;
     return 0;
 }
@@ -95,11 +98,10 @@ static int base_entry(struct ctx *cx, void *arg, const struct manifest_entry *e)
     r->m->sum += e->kind == FILE_ADD ? one.f.id : -one.f.id;
     if (e->kind == FILE_ADD)
         return 0;
-    struct fact_dead *v = grow(&f->more, f->dead, f->n_dead, sizeof *v);
+    TRY(grow(cx, f, (void **)&f->dead, f->n_dead, &f->cap_dead, sizeof one));
     one.f.min_key = one.f.max_key = STR_NONE;
-    if (!v || !copy_file(f, &f->more, &one.f))
+    if (!copy_file(f, &f->more, &one.f))
         return too_big(cx, f);
-    f->dead = v;
     f->dead[f->n_dead++] = one;
     return 0;
 }
@@ -269,8 +271,6 @@ static int read_facts(struct ctx *cx, struct commit_facts *f, const struct snaps
         return 0;
     TRY(facts_pair(cx, f));
     TRY(collect_schemas(cx, f));
-    if (!o->known_index.p && !f->index_name.p)
-        return facts_read_index(cx, f); /* nothing: an empty set */
     bool same = o->known_index.p && f->index_name.p && str_eq(o->known_index, f->index_name);
     return same ? 0 : facts_read_index(cx, f);
 }
@@ -302,6 +302,8 @@ void facts_free(struct commit_facts *f)
         return;
     index_set_unref(f->index);
     table_filer_done(&f->filer);
+    mem_free(f->entries);
+    mem_free(f->dead);
     arena_done(&f->more);
     arena_done(&f->arena);
     mem_free(f);

@@ -51,6 +51,7 @@ struct commit_facts {
     str bad;                                     /* STR_NONE: all is there and whole */
     struct fact *entries;
     size_t n_entries, n_added; /* n_added: without level changes */
+    size_t cap_entries, cap_dead;
     struct fact_manifest *base, *delta;
     size_t n_base, n_delta;
     int64_t *schema_ids; /* of the snapshot and of what it adds, ascending, each once */

@@ -116,6 +116,19 @@ static int rule_index_known(struct check *c)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
+/* The commit that deleted a file of this name, if it is remembered. */
+static const struct table_file *who_deleted(struct check *c, const struct table_file *f,
+                                            struct state_view *v)
+{
+    struct state_gone g;
+    if (!state_find_gone(c->st, f->partition, f->bucket, f->name, &g))
+        return NULL;
+    v->f = *f;
+    v->f.snapshot = g.snapshot;
+    v->f.user = g.user;
+    return &v->f;
+}
+
 static int gone(struct check *c, const struct fact *e)
 {
     struct state_view v;
@@ -123,7 +136,7 @@ static int gone(struct check *c, const struct fact *e)
         return refuse(c, CONFLICT_FILE_GONE, &e->f, NULL, REWRITE, "it deletes \"%.*s\" twice",
                       SHOWN(e->f.name));
     if (!state_find_name(c->st, e->f.partition, e->f.bucket, e->f.name, &v))
-        return refuse(c, CONFLICT_FILE_GONE, &e->f, NULL, REDO,
+        return refuse(c, CONFLICT_FILE_GONE, &e->f, who_deleted(c, &e->f, &v), REDO,
                       "it deletes \"%.*s\" (level %d), which is no longer live in snapshot %lld: "
                       "another commit has replaced or deleted it since this writer read the table",
                       SHOWN(e->f.name), e->f.level, (long long)state_info(c->st).snapshot_id);
@@ -181,6 +194,12 @@ static int rule_file_twice(struct check *c)
             return refuse(c, CONFLICT_FILE_TWICE, f, &v.f, NEW_NAME,
                           "it adds \"%.*s\", which is live already at level %d", SHOWN(f->name),
                           v.f.level);
+        /* Files of a commit that was taken are posted again by a job that did not hear so. */
+        if (!e->level_change && !c->ev->restore && who_deleted(c, f, &v))
+            return refuse(c, CONFLICT_FILE_TWICE, f, &v.f, NEW_NAME,
+                          "it adds \"%.*s\", which was committed before and has been replaced or "
+                          "deleted since",
+                          SHOWN(f->name));
     }
     return PASS;
 }

@@ -70,9 +70,14 @@ static int check(struct ctx *cx, const struct table_state *st, const struct comm
 
 static int change_files(struct ctx *cx, struct table_state *st, const struct commit_facts *f)
 {
-    for (size_t i = 0; i < f->n_entries; i++)
-        if (!f->entries[i].added)
-            files_remove(st, files_find(st, &f->entries[i].f));
+    for (size_t i = 0; i < f->n_entries; i++) {
+        const struct fact *e = &f->entries[i];
+        if (e->added)
+            continue;
+        files_remove(st, files_find(st, &e->f));
+        if (!e->level_change)
+            TRY(gone_note(cx, st, &e->f, f->id, f->user));
+    }
     for (size_t i = 0; i < f->n_entries; i++)
         if (f->entries[i].added && f->entries[i].fault != FAULT_SAME_AGAIN)
             TRY(files_add(cx, st, &f->entries[i].f));

@@ -37,8 +37,6 @@ static uint32_t bucket_hash(const struct shared *partition, int32_t bucket)
 
 /* --- tables of numbers ------------------------------------------------------------------------ */
 
-typedef uint32_t hash_fn(const struct table_state *st, uint32_t v);
-
 static uint32_t hash_of_record(const struct table_state *st, uint32_t ref)
 {
     return record_at(st, ref)->hash;
@@ -63,7 +61,7 @@ static size_t refs_growth(const struct refs *t)
     return (t->n + 1) * 4 <= t->cap * 3 ? 0 : (t->cap ? t->cap : REFS_MIN) * sizeof *t->v;
 }
 
-static int refs_room(const struct table_state *st, struct refs *t, hash_fn *hash)
+int refs_room(const struct table_state *st, struct refs *t, refs_hash_fn *hash)
 {
     if (refs_growth(t) == 0)
         return 0;
@@ -79,13 +77,13 @@ static int refs_room(const struct table_state *st, struct refs *t, hash_fn *hash
     return 0;
 }
 
-static void refs_put(struct refs *t, uint32_t hash, uint32_t v)
+void refs_put(struct refs *t, uint32_t hash, uint32_t v)
 {
     refs_place(t, hash, v);
     t->n++;
 }
 
-static void refs_remove(const struct table_state *st, struct refs *t, hash_fn *hash, uint32_t v)
+void refs_remove(const struct table_state *st, struct refs *t, refs_hash_fn *hash, uint32_t v)
 {
     size_t mask = t->cap - 1, at = hash(st, v) & mask;
     while (t->v[at] != v) {

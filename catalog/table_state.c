@@ -39,6 +39,7 @@ void state_free(struct table_state *st)
 {
     if (!st)
         return;
+    gone_done(st);
     files_done(st);
     manifests_done(st);
     index_set_unref(st->index);
@@ -54,7 +55,7 @@ bool state_broken(const struct table_state *st)
 
 size_t state_bytes(const struct table_state *st)
 {
-    return sizeof *st + files_bytes(st) + st->scratch.cap + st->manifest_bytes +
+    return sizeof *st + files_bytes(st) + gone_bytes(st) + st->scratch.cap + st->manifest_bytes +
            st->manifests.cap * sizeof(struct map_slot) +
            (st->index ? index_set_bytes(st->index) : 0);
 }

@@ -24,6 +24,7 @@ struct state_opts {
     const struct binrow_type *partition; /* copied; NULL: not partitioned */
     bool row_ids;     /* row tracking: the first row id is part of a file's identity */
     size_t max_bytes; /* of memory */
+    size_t gone_max;  /* how many files that it saw go it remembers; 0: none */
 };
 
 /* The state at `s`; NULL: the branch has no snapshot. E_CORRUPT: a list, manifest or index manifest is
@@ -79,6 +80,17 @@ bool state_find(const struct table_state *st, const struct table_file *f, struct
 /* The live file of this name in a bucket, at whatever level. */
 bool state_find_name(const struct table_state *st, str partition, int32_t bucket, str name,
                      struct state_view *ret);
+
+/* Who deleted the file of this name (a level change is no deletion), if it was not long ago and by a
+ * commit that this state went forward by: a loaded state remembers nothing. */
+struct state_gone {
+    int64_t snapshot;
+    str user;
+};
+bool state_find_gone(const struct table_state *st, str partition, int32_t bucket, str name,
+                     struct state_gone *ret);
+void state_forget_gone(struct table_state *st,
+                       int64_t up_to); /* what snapshots up to this deleted */
 
 /* Walks files, in no order; the state must not change meanwhile. */
 struct state_cursor {

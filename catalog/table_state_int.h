@@ -3,6 +3,7 @@
  *   state_slab.c    memory of the records, in chunks
  *   state_record.c  a live file <-> its packed record; texts that many share
  *   state_files.c   records by bucket and by name; partitions, their bucket counts
+ *   state_gone.c    files that went lately
  *   table_state.c   the whole: info, manifests, look-ups
  *   state_load.c    from a snapshot's manifests
  *   state_apply.c   forward by one commit
@@ -73,6 +74,22 @@ struct refs { /* open addressing over refs or numbers; 0: free */
     uint32_t *v;
     size_t cap, n;
 };
+typedef uint32_t refs_hash_fn(const struct table_state *st, uint32_t v);
+int refs_room(const struct table_state *st, struct refs *t, refs_hash_fn *hash) WARN_UNUSED;
+void refs_put(struct refs *t, uint32_t hash, uint32_t v); /* after refs_room */
+void refs_remove(const struct table_state *st, struct refs *t, refs_hash_fn *hash, uint32_t v);
+
+struct gone_file {
+    uint64_t place; /* hash of partition, bucket and name */
+    int64_t snapshot;
+    struct shared *user; /* NULL: not known */
+};
+struct gone { /* a ring: n of them from `first` on */
+    struct gone_file *v;
+    size_t first, n, cap;
+    struct refs by_place; /* index + 1 */
+};
+
 struct bucket {               /* one that has files */
     struct shared *partition; /* NULL: not used */
     int32_t bucket;
@@ -99,6 +116,7 @@ struct table_state {
     uint32_t *spare_buckets; /* as many as cap_buckets */
     uint32_t n_spare;
     struct refs by_name, by_bucket;
+    struct gone gone;
     struct buf scratch;
     size_t n_files;
     int64_t rows;
@@ -118,6 +136,12 @@ void files_remove(struct table_state *st, uint32_t ref);
 void files_done(struct table_state *st);
 size_t files_bytes(const struct table_state *st);
 uint32_t bucket_find(const struct table_state *st, str partition, int32_t bucket); /* 0: none */
+
+/* --- state_gone.c ----------------------------------------------------------------------------- */
+int gone_note(struct ctx *cx, struct table_state *st, const struct table_file *f, int64_t snapshot,
+              str user) WARN_UNUSED;
+size_t gone_bytes(const struct table_state *st);
+void gone_done(struct table_state *st);
 
 /* --- table_state.c ---------------------------------------------------------------------------- */
 int state_new(struct ctx *cx, const struct state_opts *o, struct table_state **ret) WARN_UNUSED;

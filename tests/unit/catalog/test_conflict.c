@@ -32,6 +32,7 @@ static int setup_table(void **state)
     m_base = put_manifest(base, N(base));
     m_delta = put_manifest(delta, N(delta));
     struct snapshot s = snapshot_of(2, (struct lists){&m_base, 1}, (struct lists){&m_delta, 1});
+    state_opts.gone_max = 100;
     st = load(&s);
     head = lists_with((struct lists){&m_base, 1}, &m_delta, 1);
     rules = (struct conflict_rules){.verify = VERIFY_SIZE,
@@ -183,7 +184,38 @@ static void test_file_twice(void **state)
     elsewhere.bucket = 1;
     JUDGE(COMMIT_APPEND, elsewhere); /* a name counts within its bucket */
     accepted();
-    JUDGE(COMMIT_APPEND, ADD("x", 0)); /* gone before: the history's to say */
+    JUDGE(COMMIT_APPEND, ADD("x", 0)); /* gone before, but a loaded state does not know */
+    accepted();
+}
+
+/* Snapshot 3 replaces a and moves b: a state that saw it knows. */
+static void test_what_was_seen_to_go(void **state)
+{
+    (void)state;
+    struct manifest_entry e[] = {DEL("a", 0), DEL("b", 0), ADD("b", 5), ADD("n", 5)};
+    struct manifest_file m = put_manifest(e, N(e));
+    struct snapshot s = snapshot_of(3, head, (struct lists){&m, 1});
+    struct commit_facts *f = facts_of(&s, st);
+    OK(state_apply(&cx, st, f));
+    facts_free(f);
+    head = lists_with(head, &m, 1);
+    JUDGE(COMMIT_COMPACT, DEL("a", 0));
+    refused("file-gone", "a",
+            "no longer live in snapshot 3: another commit has replaced or deleted "
+            "it since this writer read the table (snapshot 3 of commit user "
+            "\"user-0\")");
+    JUDGE(COMMIT_APPEND, ADD("a", 0));
+    refused("file-twice", "a",
+            "which was committed before and has been replaced or deleted since "
+            "(snapshot 3 of commit user \"user-0\")");
+    JUDGE(COMMIT_COMPACT, DEL("b", 5), ADD("b", 4)); /* moving is not deleting */
+    accepted();
+    evidence.restore = true;
+    JUDGE(COMMIT_OVERWRITE, ADD("a", 0));
+    accepted();
+    state_forget_gone(st, 3);
+    evidence.restore = false;
+    JUDGE(COMMIT_APPEND, ADD("a", 0));
     accepted();
 }
 
@@ -484,6 +516,7 @@ int main(void)
         C(test_what_is_right),
         C(test_file_gone),
         C(test_file_twice),
+        C(test_what_was_seen_to_go),
         C(test_files_there),
         C(test_path_outside),
         C(test_delta_order),

@@ -397,5 +397,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_lives)};
     state_opts.partition = &INT_ROW;
+    state_opts.gone_max = 50;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

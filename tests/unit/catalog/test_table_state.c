@@ -428,17 +428,63 @@ static void test_what_does_not_go_on_changes_nothing(void **state)
     state_free(fresh);
 }
 
+/* Deletes `name` in snapshot id, on top of whatever is there. */
+static void delete_in(struct table_state *st, struct lists *head, int64_t id, str name)
+{
+    struct manifest_entry e = entry_of(FILE_DELETE, PART, 0, 0, name);
+    struct manifest_file d = put_manifest(&e, 1);
+    struct snapshot s = snapshot_of(id, *head, (struct lists){&d, 1});
+    struct commit_facts *f = facts_of(&s, st);
+    OK(state_apply(&cx, st, f));
+    facts_free(f);
+    *head = lists_with(*head, &d, 1);
+}
+
+static void test_who_deleted(void **state)
+{
+    (void)state;
+    enum { MANY = 200, KEPT = 100 };
+    struct manifest_entry *e = ARENA_ARRAY(&cx.arena, struct manifest_entry, MANY);
+    struct state_gone g;
+    for (int i = 0; i < MANY; i++)
+        e[i] = entry_of(FILE_ADD, PART, 0, 0, text("f%d", i));
+    struct manifest_file m = put_manifest(e, MANY);
+    struct lists head = {&m, 1};
+    struct snapshot s = snapshot_of(1, (struct lists){0}, head);
+    state_opts.gone_max = KEPT;
+    struct table_state *st = load(&s);
+    state_opts.gone_max = 0;
+    for (int i = 0; i < MANY; i++) {
+        delete_in(st, &head, 2 + i, text("f%d", i));
+        int from = i < KEPT ? 0 : i - KEPT + 1;
+        for (int j = 0; j < MANY; j += 7) {
+            bool found = state_find_gone(st, PART, 0, text("f%d", j), &g);
+            assert_true(found == (j >= from && j <= i));
+            assert_true(!found ||
+                        (g.snapshot == 2 + j && str_eq(g.user, text("user-%d", (2 + j) % 3))));
+        }
+    }
+    assert_false(state_find_gone(st, PART, 1, STR_LIT("f199"), &g));
+    state_forget_gone(st, 200);
+    assert_false(state_find_gone(st, PART, 0, STR_LIT("f198"), &g));
+    assert_true(state_find_gone(st, PART, 0, STR_LIT("f199"), &g));
+    state_free(st);
+}
+
 /* The n-th allocation fails, for every n: no leak, no crash, and broken is said. */
 static void test_no_memory(void **state)
 {
     (void)state;
     struct manifest_entry e[] = {entry_of(FILE_ADD, PART, 0, 0, STR_LIT("a")),
                                  entry_of(FILE_ADD, int_row(3), 2, 1, STR_LIT("b"))};
-    struct manifest_file a = put_manifest(e, 1), b = put_manifest(e + 1, 1);
+    struct manifest_entry change[] = {e[0], e[1]};
+    change[0].kind = FILE_DELETE;
+    struct manifest_file a = put_manifest(e, 1), b = put_manifest(change, 2);
     struct snapshot s1 = snapshot_of(1, (struct lists){0}, (struct lists){&a, 1}),
                     s2 = snapshot_of(2, (struct lists){&a, 1}, (struct lists){&b, 1});
     struct facts_opts o = {.partition = state_opts.partition, .max_bytes = 1 << 20};
     int done = 0;
+    state_opts.gone_max = 10;
     for (long n = 1; n < 2000 && !done; n++) {
         struct table_state *st = NULL;
         struct commit_facts *f = NULL;
@@ -453,12 +499,13 @@ static void test_no_memory(void **state)
         if (rc != 0 && rc != E_NOMEM && rc != E_TOOBIG && rc != E_IO)
             fail_msg("allocation %ld: %s %s", n, err_name(rc), cx.err.msg);
         if (rc == 0) {
-            assert_int_equal(state_info(st).files, 2);
+            assert_int_equal(state_info(st).files, 1);
             done = n > 20;
         }
         facts_free(f);
         state_free(st);
     }
+    state_opts.gone_max = 0;
     assert_true(done);
 }
 
@@ -534,6 +581,7 @@ int main(void)
         T(test_row_ids_count_when_asked),
         T(test_vectors_and_hash_indexes),
         T(test_what_does_not_go_on_changes_nothing),
+        T(test_who_deleted),
         T(test_no_memory),
         T(test_bytes_a_file),
     };
