@@ -2,6 +2,8 @@
 #include "catalog/conflict.h"
 #include "tests/unit/catalog/state_fixture.h"
 
+#include "proto/base/clock.h"
+
 #define PART int_row(7)
 
 /* The table of all cases: in bucket 0 of partition 7, a (level 0), b (level 0), c (level 5, moved there
@@ -210,6 +212,9 @@ static void test_what_was_seen_to_go(void **state)
             "(snapshot 3 of commit user \"user-0\")");
     JUDGE(COMMIT_COMPACT, DEL("b", 5), ADD("b", 4)); /* moving is not deleting */
     accepted();
+    struct state_gone g;
+    assert_true(state_find_gone(st, PART, 0, STR_LIT("a"), &g));
+    assert_false(state_find_gone(st, PART, 0, STR_LIT("b"), &g));
     evidence.restore = true;
     JUDGE(COMMIT_OVERWRITE, ADD("a", 0));
     accepted();
@@ -369,6 +374,110 @@ static void test_an_empty_base_of_an_empty_table(void **state)
     st = full;
 }
 
+/* A table that came to us with a DELETE of nothing goes on: its writers keep it, or merge it away. */
+static void test_what_was_wrong_before(void **state)
+{
+    (void)state;
+    struct manifest_entry base[] = {ADD("a", 0), DEL("never", 0)}, clean = ADD("a", 0),
+                          n = ADD("n", 0), other = DEL("other", 0);
+    struct manifest_file m[] = {put_manifest(base, 2), put_manifest(&clean, 1),
+                                put_manifest(&other, 1)};
+    struct snapshot s = snapshot_of(2, (struct lists){&m[0], 1}, (struct lists){0});
+    state_free(st);
+    st = load(&s);
+    assert_true(state_info(st).left_over != 0);
+    judge_on((struct lists){&m[0], 1}, COMMIT_APPEND, &n, 1);
+    accepted();
+    judge_on((struct lists){&m[1], 1}, COMMIT_APPEND, &n, 1);
+    accepted();
+    judge_on((struct lists){&m[1], 2}, COMMIT_APPEND, &n, 1);
+    refused("manifest-bad", NULL, "does not come");
+}
+
+/* What was merged away is not known any more: naming it again asks for its entries. */
+static void test_a_manifest_of_before(void **state)
+{
+    (void)state;
+    struct manifest_entry live[] = {ADD("a", 0), ADD("b", 0), ADD("c", 5)}, n = ADD("n", 0);
+    struct manifest_file merged = put_manifest(live, 3), m = put_manifest(&n, 1);
+    struct snapshot s = snapshot_of(3, (struct lists){&merged, 1}, (struct lists){&m, 1});
+    struct commit_facts *f = facts_of(&s, st);
+    struct state_manifest known;
+    read_unknown(f, st);
+    judge_facts(f);
+    accepted();
+    OK(state_apply(&cx, st, f));
+    facts_free(f);
+    assert_false(state_manifest(st, m_base.name, &known));
+    assert_true(state_manifest(st, merged.name, &known));
+    assert_int_equal(state_info(st).manifests, 2);
+    f = commit_on(lists_with(head, &m, 1), COMMIT_ANALYZE, 0, NULL, 0);
+    judge_facts(f);
+    assert_int_equal(v.kind, VERDICT_NEED);
+    assert_int_equal(v.need.n_manifests, 2);
+    OK(facts_read_base(&cx, f, v.need.manifests, 2));
+    judge_facts(f); /* they are right, but delete nothing that is live and come to the same */
+    accepted();
+    facts_free(f);
+}
+
+/* Whatever a commit says a thousand times takes no longer than a thousand different things. */
+static void test_one_thing_many_times(void **state)
+{
+    (void)state;
+    enum { MANY = 60000 };
+    struct manifest_entry *e = ARENA_ARRAY(&cx.arena, struct manifest_entry, MANY);
+    struct index_entry *x = ARENA_ARRAY(&cx.arena, struct index_entry, MANY);
+    for (int i = 0; i < MANY; i++) {
+        e[i] = i % 2 ? ADD("same", i) : DEL("same", i);
+        e[i].total_buckets = i;
+        x[i] = (struct index_entry){.partition = PART,
+                                    .type = STR_LIT(INDEX_TYPE_HASH),
+                                    .name = STR_LIT("h"),
+                                    .size = 4,
+                                    .row_count = 1};
+    }
+    struct manifest_file m = put_manifest(e, MANY);
+    struct snapshot s = snapshot_of(3, head, (struct lists){&m, 1});
+    s.index_manifest = put_index(x, MANY);
+    int64_t before = clock_mono_ms();
+    struct commit_facts *f = facts_of(&s, st);
+    judge_facts(f);
+    assert_int_equal(v.kind, VERDICT_REFUSE);
+    facts_free(f);
+    for (int i = 0; i < MANY; i++)
+        e[i].kind = FILE_ADD;
+    m = put_manifest(e, MANY);
+    s = snapshot_of(3, (struct lists){0}, (struct lists){&m, 1});
+    struct table_state *none = NULL;
+    refused_with(state_load(&cx, &dir, &s, &state_opts, &none), E_CORRUPT, "more than 64 levels");
+    for (int i = 0; i < MANY; i++)
+        e[i].file.name = text("f%d", i);
+    m = put_manifest(e, MANY);
+    s = snapshot_of(3, (struct lists){0}, (struct lists){&m, 1});
+    refused_with(state_load(&cx, &dir, &s, &state_opts, &none), E_TOOBIG,
+                 "different bucket counts");
+    assert_true(clock_mono_ms() - before < 10000);
+}
+
+static void test_facts_have_a_cap(void **state)
+{
+    (void)state;
+    enum { MANY = 5000 };
+    struct manifest_entry *e = ARENA_ARRAY(&cx.arena, struct manifest_entry, MANY);
+    struct commit_facts *f = NULL;
+    for (int i = 0; i < MANY; i++)
+        e[i] = entry_of(FILE_ADD, PART, 0, 0, text("f%d", i));
+    struct manifest_file m = put_manifest(e, MANY);
+    struct snapshot s = snapshot_of(3, head, (struct lists){&m, 1});
+    struct facts_opts o = {.partition = &INT_ROW, .max_bytes = 1 << 20};
+    refused_with(facts_read(&cx, &dir, &s, &o, &f), E_TOOBIG, "commit less at once");
+    o.max_bytes = 8 << 20;
+    OK(facts_read(&cx, &dir, &s, &o, &f));
+    assert_int_equal(f->n_added, MANY);
+    facts_free(f);
+}
+
 static void test_manifests_that_are_bad(void **state)
 {
     (void)state;
@@ -523,6 +632,10 @@ int main(void)
         C(test_base_list),
         C(test_an_empty_base_of_an_empty_table),
         C(test_manifests_that_are_bad),
+        C(test_what_was_wrong_before),
+        C(test_a_manifest_of_before),
+        C(test_one_thing_many_times),
+        C(test_facts_have_a_cap),
         C(test_schema_unknown),
         C(test_bucket_count),
         C(test_needs_all_at_once),

@@ -566,6 +566,36 @@ static void test_bytes_a_file(void **state)
     measure(100000, 50000, false, 250);
 }
 
+static void test_bytes_a_vector(void **state)
+{
+    (void)state;
+    enum { FILES = 1000, EACH = 50 };
+    struct index_entry *x = ARENA_ARRAY(&cx.arena, struct index_entry, FILES);
+    for (int i = 0; i < FILES; i++) {
+        struct dv_range *r = ARENA_ARRAY(&cx.arena, struct dv_range, EACH);
+        for (int j = 0; j < EACH; j++) {
+            char name[80];
+            uuid_name(name, sizeof name, j);
+            r[j] = (struct dv_range){str_dup(&cx.arena, str_of(name)), 1 + j * 30, 22, {true, 4}};
+        }
+        x[i] = (struct index_entry){.partition = PART,
+                                    .bucket = i,
+                                    .type = STR_LIT(INDEX_TYPE_DV),
+                                    .name = text("index-%d", i),
+                                    .size = 1501,
+                                    .row_count = EACH,
+                                    .dv = {true, EACH, r}};
+    }
+    struct snapshot s = snapshot_of(1, (struct lists){0}, (struct lists){0});
+    s.index_manifest = put_index(x, FILES);
+    struct table_state *st = load(&s);
+    size_t each = index_set_bytes(state_index(st)) / (FILES * EACH);
+    print_message("%zu vectors: %zu bytes each\n", index_set_vectors(state_index(st)), each);
+    assert_int_equal(index_set_vectors(state_index(st)), FILES * EACH);
+    assert_true(each <= 150);
+    state_free(st);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -584,6 +614,7 @@ int main(void)
         T(test_who_deleted),
         T(test_no_memory),
         T(test_bytes_a_file),
+        T(test_bytes_a_vector),
     };
     state_opts.partition = &INT_ROW;
     return cmocka_run_group_tests(tests, NULL, NULL);
