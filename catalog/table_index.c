@@ -17,8 +17,7 @@
 
 struct vector {
     uint32_t name_at, name_len, file;
-    int32_t offset, length;
-    int64_t cardinality;
+    struct dv_range range;
 };
 struct hashed {
     uint64_t hash;
@@ -74,7 +73,7 @@ static uint64_t content_hash(const struct index_file *f, const struct index_entr
 {
     uint64_t h = mix(mix(f->id, (uint64_t)e->size), (uint64_t)e->row_count);
     for (size_t i = 0; i < e->dv.n; i++) {
-        const struct dv_range *r = &e->dv.items[i];
+        const struct index_dv *r = &e->dv.items[i];
         h = hash_str(h, r->data_file);
         h = mix(h, (uint64_t)(uint32_t)r->offset << 32 | (uint32_t)r->length);
         h = mix(h, r->cardinality.has ? (uint64_t)r->cardinality.v : UINT64_MAX);
@@ -186,14 +185,12 @@ static int add_file(struct ctx *cx, struct index_set *s, const struct index_entr
     f->id = file_id(f);
     f->content = content_hash(f, e);
     for (size_t i = 0; i < e->dv.n; i++) {
-        const struct dv_range *r = &e->dv.items[i];
+        const struct index_dv *r = &e->dv.items[i];
         s->vectors[s->n_vectors++] = (struct vector){
             .name_at = (uint32_t)s->text.len,
             .name_len = (uint32_t)r->data_file.len,
             .file = (uint32_t)s->n_files,
-            .offset = r->offset,
-            .length = r->length,
-            .cardinality = r->cardinality.has ? r->cardinality.v : -1,
+            .range = index_dv_range(r),
         };
         buf_adds(&s->text, r->data_file);
     }
@@ -330,9 +327,7 @@ struct index_vector index_set_vector(const struct index_set *s, size_t i)
     return (struct index_vector){
         .data_file = str_n(buf_str(&s->text).p + v->name_at, v->name_len),
         .file = &s->files[v->file],
-        .offset = v->offset,
-        .length = v->length,
-        .cardinality = v->cardinality,
+        .range = v->range,
     };
 }
 

@@ -23,8 +23,7 @@ struct index_file { /* borrowed from its set */
 struct index_vector { /* a data file's deletions */
     str data_file;
     const struct index_file *file;
-    int32_t offset, length;
-    int64_t cardinality; /* -1: not said */
+    struct dv_range range; /* for dv_read */
 };
 
 struct index_set;

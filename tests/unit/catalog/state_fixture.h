@@ -131,7 +131,7 @@ static UNUSED_FN struct manifest_file put_manifest(const struct manifest_entry *
         OK(manifest_write_add(&cx, &w, &e[i]));
     OK(manifest_write_end(&cx, &w, &bytes, &meta));
     meta.name = text("manifest-%d", serial++);
-    meta.partition_stats = (struct simple_stats){EMPTY_ROW, EMPTY_ROW, {0}};
+    meta.partition_stats = (struct raw_stats){EMPTY_ROW, EMPTY_ROW, {0}};
     put_file(meta.name, bytes);
     manifest_write_done(&w);
     return meta;

@@ -1,5 +1,5 @@
 /* test_conflict.c - every integrity rule refuses what it should and takes its neighbour. */
-#include "catalog/conflict.h"
+#include "catalog/file_evidence.h"
 #include "tests/unit/catalog/state_fixture.h"
 
 #include "proto/base/clock.h"
@@ -253,6 +253,63 @@ static void test_files_there(void **state)
     seen = (struct file_evidence){.seen = FILE_UNREADABLE, .why = STR_LIT("Permission denied")};
     JUDGE(COMMIT_APPEND, ADD("n", 0));
     refused("file-bad", "n", "cannot be read: Permission denied");
+}
+
+static bool external_io(void *arg, str path, struct io **ret_io, str *ret_path)
+{
+    (void)arg;
+    if (!str_starts(path, STR_LIT("/srv/out/")))
+        return false;
+    *ret_io = io;
+    *ret_path = str_cut(path, 5);
+    return true;
+}
+
+static void test_evidence_is_gathered(void **state)
+{
+    (void)state;
+    static const str names[] = {{"dt", 2}};
+    const struct file_layout l = {DIR, STR_NONE, names, rules.naming},
+                             l2 = {DIR, STR_LIT("data"), names, rules.naming};
+    static const char *const there[] = {"t/dt=7/bucket-0/n", "t/dt=7/bucket-0/dir/x",
+                                        "t/dt=7/bucket-postpone/p", "out/far",
+                                        "t/data/dt=__DEFAULT_PARTITION__/bucket-3/q"};
+    struct manifest_entry postpone = ADD("p", 0), far = ADD("far", 0), farther = ADD("x", 0),
+                          null = ADD("q", 0);
+    struct file_evidence *got = NULL;
+    struct buf row = {0};
+    struct binrow_value none = {.tag = BV_NULL};
+    binrow_write(&row, &INT_ROW, &none);
+    postpone.bucket = -2;
+    null.bucket = 3;
+    null.partition = buf_str(&row);
+    far.file.external_path = STR_LIT("file:/srv/out/far");
+    farther.file.external_path = STR_LIT("/srv/in/x");
+    for (size_t i = 0; i < N(there); i++) {
+        str path = str_of(there[i]);
+        size_t end = path.len;
+        while (path.p[end - 1] != '/')
+            end--;
+        OK(io_mkdirs(io, &cx, str_n(path.p, end - 1)));
+        OK(io_write(io, &cx, path, STR_LIT("12345"), false));
+    }
+    struct manifest_entry e[] = {ADD("n", 0), ADD("dir", 0), ADD("gone", 0), postpone,
+                                 far,         farther,       DEL("a", 0),    ADD("a", 5),
+                                 null,        ADD("../n", 0)};
+    struct commit_facts *f = commit_on(head, COMMIT_APPEND, 0, e, N(e));
+    OK(file_evidence_gather(&cx, f, &rules, &evidence, &l, external_io, NULL, &got));
+    assert_true(got[0].seen == FILE_THERE && got[0].size == 5);
+    assert_true(got[1].seen == FILE_UNREADABLE && strstr(got[1].why.p, "directory"));
+    assert_true(got[2].seen == FILE_MISSING);
+    assert_true(got[3].seen == FILE_THERE && got[4].seen == FILE_THERE);
+    assert_true(got[5].seen == FILE_UNREADABLE);
+    assert_true(got[6].seen == FILE_UNSEEN && got[7].seen == FILE_UNSEEN);
+    assert_true(got[8].seen == FILE_MISSING); /* it is below data/ */
+    assert_true(got[9].seen == FILE_UNREADABLE);
+    OK(file_evidence_gather(&cx, f, &rules, &evidence, &l2, NULL, NULL, &got));
+    assert_true(got[8].seen == FILE_THERE && got[0].seen == FILE_MISSING);
+    facts_free(f);
+    buf_done(&row);
 }
 
 static void test_path_outside(void **state)
@@ -627,6 +684,7 @@ int main(void)
         C(test_file_twice),
         C(test_what_was_seen_to_go),
         C(test_files_there),
+        C(test_evidence_is_gathered),
         C(test_path_outside),
         C(test_delta_order),
         C(test_base_list),

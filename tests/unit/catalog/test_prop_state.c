@@ -205,9 +205,9 @@ static void new_index(struct model *m)
     for (size_t i = 0; i < m->n_index; i++) {
         struct index_entry *x = &m->index[i];
         size_t n = any(6), k = 0;
-        struct dv_range *r = ARENA_ARRAY(&cx.arena, struct dv_range, n + 1);
+        struct index_dv *r = ARENA_ARRAY(&cx.arena, struct index_dv, n + 1);
         for (size_t j = 0; j < n && m->n_files; j++)
-            r[k++] = (struct dv_range){m->files[any((unsigned)m->n_files)].e.file.name,
+            r[k++] = (struct index_dv){m->files[any((unsigned)m->n_files)].e.file.name,
                                        (int32_t)any(1000),
                                        (int32_t)any(1000),
                                        {chance(80), 0}};
@@ -219,7 +219,7 @@ static void new_index(struct model *m)
                                   .size = any(1000),
                                   .row_count = (int64_t)k};
         if (!hash)
-            x->dv = (struct dv_ranges){true, k, r};
+            x->dv = (struct index_dvs){true, k, r};
     }
     m->index_name = m->n_index || chance(50) ? put_index(m->index, m->n_index) : STR_NONE;
 }

@@ -321,7 +321,7 @@ static void test_row_ids_count_when_asked(void **state)
 static void test_vectors_and_hash_indexes(void **state)
 {
     (void)state;
-    struct dv_range r[] = {{STR_LIT("a"), 1, 26, {true, 3}}, {STR_LIT("b"), 35, 26, {0}}};
+    struct index_dv r[] = {{STR_LIT("a"), 1, 26, {true, 3}}, {STR_LIT("b"), 35, 26, {0}}};
     struct index_entry e[] = {
         {.partition = PART,
          .bucket = 0,
@@ -353,12 +353,12 @@ static void test_vectors_and_hash_indexes(void **state)
     struct index_vector v;
     size_t at = 0;
     assert_true(index_find_vector(set, PART, 0, STR_LIT("b"), &at, &v));
-    assert_true(v.offset == 35 && v.length == 26 && v.cardinality == -1);
+    assert_true(v.range.offset == 35 && v.range.length == 26 && v.range.cardinality == -1);
     assert_true(str_eqz(v.file->name, "i0"));
     assert_false(index_find_vector(set, PART, 0, STR_LIT("b"), &at, &v));
     at = 0;
     assert_true(index_find_vector(set, PART, 1, STR_LIT("a"), &at, &v));
-    assert_true(v.cardinality == 3 && str_eqz(v.file->name, "i1"));
+    assert_true(v.range.cardinality == 3 && str_eqz(v.file->name, "i1"));
     at = 0;
     assert_false(index_find_vector(set, int_row(1), 1, STR_LIT("a"), &at, &v));
     at = 0;
@@ -541,7 +541,7 @@ static void measure(int many, int buckets, bool texts, size_t most)
     }
     OK(manifest_write_end(&cx, &w, &bytes, &m));
     m.name = text("manifest-%d", serial++);
-    m.partition_stats = (struct simple_stats){EMPTY_ROW, EMPTY_ROW, {0}};
+    m.partition_stats = (struct raw_stats){EMPTY_ROW, EMPTY_ROW, {0}};
     put_file(m.name, bytes);
     manifest_write_done(&w);
     struct snapshot s = snapshot_of(1, (struct lists){0}, (struct lists){&m, 1});
@@ -572,11 +572,11 @@ static void test_bytes_a_vector(void **state)
     enum { FILES = 1000, EACH = 50 };
     struct index_entry *x = ARENA_ARRAY(&cx.arena, struct index_entry, FILES);
     for (int i = 0; i < FILES; i++) {
-        struct dv_range *r = ARENA_ARRAY(&cx.arena, struct dv_range, EACH);
+        struct index_dv *r = ARENA_ARRAY(&cx.arena, struct index_dv, EACH);
         for (int j = 0; j < EACH; j++) {
             char name[80];
             uuid_name(name, sizeof name, j);
-            r[j] = (struct dv_range){str_dup(&cx.arena, str_of(name)), 1 + j * 30, 22, {true, 4}};
+            r[j] = (struct index_dv){str_dup(&cx.arena, str_of(name)), 1 + j * 30, 22, {true, 4}};
         }
         x[i] = (struct index_entry){.partition = PART,
                                     .bucket = i,
