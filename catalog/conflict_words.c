@@ -75,6 +75,9 @@ int refuse(struct check *c, enum conflict_code code, const struct table_file *fi
     CLEANUP(buf_done) struct buf b = {0};
     char text[400];
     va_list ap;
+    va_start(ap, why);
+    vsnprintf(text, sizeof text, why, ap);
+    va_end(ap);
     struct refusal *r = &c->v->refusal;
     *r = (struct refusal){.code = code, .file = STR_NONE, .other_user = STR_NONE};
     if (file) {
@@ -86,9 +89,6 @@ int refuse(struct check *c, enum conflict_code code, const struct table_file *fi
         r->other_snapshot = other->snapshot;
         r->other_user = str_dup(&c->cx->arena, other->user);
     }
-    va_start(ap, why);
-    vsnprintf(text, sizeof text, why, ap);
-    va_end(ap);
     buf_addf(&b, "%s: ", words[code]);
     if (file)
         where(&b, r);

@@ -13,6 +13,11 @@ static bool opt_eq(struct opt_i64 a, struct opt_i64 b)
     return a.has == b.has && (!a.has || a.v == b.v);
 }
 
+static bool text_eq(str a, str b)
+{
+    return a.p && b.p ? str_eq(a, b) : !a.p && !b.p;
+}
+
 static bool same_file(const struct table_file *a, const struct table_file *b)
 {
     return a->id == b->id && str_eq(a->partition, b->partition) && a->bucket == b->bucket &&
@@ -22,8 +27,7 @@ static bool same_file(const struct table_file *a, const struct table_file *b)
            str_eq(a->min_key, b->min_key) && str_eq(a->max_key, b->max_key) &&
            opt_eq(a->created_ms, b->created_ms) && opt_eq(a->delete_rows, b->delete_rows) &&
            opt_eq(a->first_row_id, b->first_row_id) && opt_eq(a->source, b->source) &&
-           !a->external_path.p == !b->external_path.p &&
-           str_eq(a->external_path, b->external_path) &&
+           text_eq(a->external_path, b->external_path) &&
            avro_list_eq(&a->extra_files, &b->extra_files);
 }
 

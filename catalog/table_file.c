@@ -78,7 +78,7 @@ int table_file_of(struct ctx *cx, struct table_filer *f, const struct manifest_e
                   struct table_file *ret)
 {
     const struct data_file *d = &e->file;
-    str row;
+    str row = STR_NONE;
     if (partition_row(cx, &f->partitions, e->partition, &row) < 0)
         return ctx_prefix(cx, "the data file \"%.*s\"",
                           (int)(d->name.len > 120 ? 120 : d->name.len), d->name.p);
