@@ -280,11 +280,11 @@ static void test_partitions_by_value(void **state)
     struct buf java = {0}, python = {0};
     binrow_write_image(&python, &row, &null, BINROW_PYTHON);
     binrow_write(&java, &row, &null);
-    str ja = str_dup(&cx.arena, buf_str(&java));
+    str py = text("%s", ""), ja = str_dup(&cx.arena, buf_str(&java));
     char *p = arena_alloc(&cx.arena, python.len + 4);
     p[3] = 1;
     memcpy(p + 4, python.p, python.len);
-    str py = str_n(p, python.len + 4);
+    py = str_n(p, python.len + 4);
     assert_false(str_eq(py, ja));
     state_opts.partition = &row;
     struct manifest_entry a = entry_of(FILE_ADD, ja, 0, 0, STR_LIT("a")),
