@@ -280,7 +280,7 @@ static void test_partitions_by_value(void **state)
     struct buf java = {0}, python = {0};
     binrow_write_image(&python, &row, &null, BINROW_PYTHON);
     binrow_write(&java, &row, &null);
-    str py = text("%s", ""), ja = str_dup(&cx.arena, buf_str(&java));
+    str ja = str_dup(&cx.arena, buf_str(&java)), py;
     char *p = arena_alloc(&cx.arena, python.len + 4);
     p[3] = 1;
     memcpy(p + 4, python.p, python.len);
