@@ -1,0 +1,103 @@
+/* conflict_words.c - a refusal in words that the user of a stock client reads in their own log: the
+ * code, where, what, whose commit stands against it, and what to do. Pure. */
+#include "catalog/conflict_int.h"
+
+#include <stdarg.h>
+
+static const char *const words[CONFLICT_CODES] = {
+    [CONFLICT_FILE_GONE] = "file-gone",           [CONFLICT_FILE_TWICE] = "file-twice",
+    [CONFLICT_FILE_MISSING] = "file-missing",     [CONFLICT_FILE_BAD] = "file-bad",
+    [CONFLICT_PATH_OUTSIDE] = "path-outside",     [CONFLICT_MANIFEST_BAD] = "manifest-bad",
+    [CONFLICT_SCHEMA_UNKNOWN] = "schema-unknown", [CONFLICT_BUCKET_COUNT] = "bucket-count",
+};
+
+const char *conflict_word(enum conflict_code c)
+{
+    return words[c];
+}
+
+static void hex_of(struct buf *b, str row)
+{
+    for (size_t i = 0; i < row.len; i++)
+        buf_addf(b, "%02x", (unsigned char)row.p[i]);
+}
+
+static int values_of(struct ctx *cx, const struct binrow_type *t, str row,
+                     struct binrow_value **ret)
+{
+    *ret = ARENA_ARRAY(&cx->arena, struct binrow_value, t->n + 1);
+    return *ret ? binrow_read(cx, t, row, *ret) : ctx_nomem(cx);
+}
+
+/* "dt=2024-01-01/h=7"; values that have no text are shown as the row's bytes. */
+static int partition_words(struct check *c, str row, str *ret)
+{
+    CLEANUP(buf_done) struct buf b = {0};
+    const struct binrow_type *t = state_options(c->st)->partition;
+    struct binrow_value *v;
+    *ret = STR_LIT("");
+    if (t->n == 0)
+        return 0;
+    int rc = values_of(c->cx, t, row, &v);
+    if (rc == 0)
+        rc = partition_path_write(c->cx, t, c->rules->partition_names, v, &c->rules->naming, &b);
+    if (rc == E_NOMEM)
+        return rc;
+    ctx_reset_err(c->cx);
+    if (rc < 0) {
+        buf_clear(&b);
+        hex_of(&b, row);
+    }
+    str text = buf_str(&b);
+    if (text.len && text.p[text.len - 1] == '/')
+        text.len--;
+    *ret = str_dup(&c->cx->arena, text);
+    return ret->p ? 0 : ctx_nomem(c->cx);
+}
+
+static void where(struct buf *b, const struct refusal *r)
+{
+    if (r->partition.len)
+        buf_addf(b, "partition %.*s, ", SHOWN(r->partition));
+    buf_addf(b, "bucket %d: ", r->bucket);
+}
+
+static void whose(struct buf *b, const struct refusal *r)
+{
+    if (r->other_snapshot)
+        buf_addf(b, " (snapshot %lld of commit user \"%.*s\")", (long long)r->other_snapshot,
+                 SHOWN(r->other_user));
+}
+
+int refuse(struct check *c, enum conflict_code code, const struct table_file *file,
+           const struct table_file *other, const char *what_to_do, const char *why, ...)
+{
+    CLEANUP(buf_done) struct buf b = {0};
+    char text[400];
+    va_list ap;
+    va_start(ap, why);
+    vsnprintf(text, sizeof text, why, ap);
+    va_end(ap);
+    struct refusal *r = &c->v->refusal;
+    *r = (struct refusal){.code = code, .file = STR_NONE, .other_user = STR_NONE};
+    if (file) {
+        TRY(partition_words(c, file->partition, &r->partition));
+        r->bucket = file->bucket;
+        r->file = file->name;
+    }
+    if (other && other->snapshot) {
+        r->other_snapshot = other->snapshot;
+        r->other_user = str_dup(&c->cx->arena, other->user);
+    }
+    buf_addf(&b, "%s: ", words[code]);
+    if (file)
+        where(&b, r);
+    buf_addz(&b, text);
+    whose(&b, r);
+    buf_addf(&b, "; %s", what_to_do);
+    r->message = str_dup(&c->cx->arena, buf_str(&b));
+    if (buf_fail(&b) || !r->message.p)
+        return ctx_nomem(c->cx);
+    c->v->kind = VERDICT_REFUSE;
+    return REFUSED;
+}

@@ -1,0 +1,117 @@
+/* state_gone.c - the files that went lately: whose commit deleted them.
+ *
+ * It names the other one in a refusal, and knows a file that is posted a second time after it was
+ * compacted away. A ring of at most gone_max entries of 24 bytes, found by hash of partition, bucket and
+ * name; the oldest makes room for the newest. What is not remembered is not refused.
+ *
+ * Thread rule: as the state's. */
+#include "catalog/table_state_int.h"
+
+#include "proto/base/mem.h"
+
+#define RING_MIN ((size_t)64)
+
+static uint64_t place_of(str partition, int32_t bucket, str name)
+{
+    uint64_t h[3] = {hash64(partition.p, partition.len), (uint64_t)(int64_t)bucket,
+                     hash64(name.p, name.len)};
+    return hash64(h, sizeof h);
+}
+
+static uint32_t hash_of(const struct table_state *st, uint32_t v)
+{
+    return (uint32_t)st->gone.v[v - 1].place;
+}
+
+static void drop_oldest(struct table_state *st)
+{
+    struct gone *g = &st->gone;
+    struct gone_file *f = &g->v[g->first];
+    refs_remove(st, &g->by_place, hash_of, (uint32_t)g->first + 1);
+    if (f->user)
+        shared_give(&st->users, f->user);
+    g->first = (g->first + 1) % g->cap;
+    g->n--;
+}
+
+/* A wider ring that begins at 0. */
+static bool widen(struct table_state *st)
+{
+    struct gone *g = &st->gone, wide = {.n = g->n, .cap = g->cap ? g->cap * 2 : RING_MIN};
+    if (wide.cap > st->o.gone_max)
+        wide.cap = st->o.gone_max;
+    wide.v = mem_alloc(wide.cap * sizeof *wide.v);
+    if (!wide.v)
+        return false;
+    for (size_t i = 0; i < g->n; i++)
+        wide.v[i] = g->v[(g->first + i) % g->cap];
+    struct gone old = *g;
+    *g = wide;
+    for (size_t i = 0; i < wide.n; i++) {
+        if (refs_room(st, &g->by_place, hash_of) < 0) {
+            mem_free(wide.v);
+            mem_free(g->by_place.v);
+            *g = old;
+            return false;
+        }
+        refs_put(&g->by_place, hash_of(st, (uint32_t)i + 1), (uint32_t)i + 1);
+    }
+    mem_free(old.v);
+    mem_free(old.by_place.v);
+    return true;
+}
+
+int gone_note(struct ctx *cx, struct table_state *st, const struct table_file *f, int64_t snapshot,
+              str user)
+{
+    struct gone *g = &st->gone;
+    if (st->o.gone_max == 0)
+        return 0;
+    if (g->n == st->o.gone_max)
+        drop_oldest(st);
+    if ((g->n == g->cap && !widen(st)) || refs_room(st, &g->by_place, hash_of) < 0)
+        return ctx_nomem(cx);
+    struct shared *who = user.p ? shared_take(&st->users, user) : NULL;
+    if (user.p && !who)
+        return ctx_nomem(cx);
+    size_t at = (g->first + g->n++) % g->cap;
+    g->v[at] = (struct gone_file){place_of(f->partition, f->bucket, f->name), snapshot, who};
+    refs_put(&g->by_place, (uint32_t)g->v[at].place, (uint32_t)at + 1);
+    return 0;
+}
+
+bool state_find_gone(const struct table_state *st, str partition, int32_t bucket, str name,
+                     struct state_gone *ret)
+{
+    const struct refs *t = &st->gone.by_place;
+    uint64_t place = place_of(partition, bucket, name);
+    bool found = false;
+    if (t->cap == 0)
+        return false;
+    for (size_t at = place & (t->cap - 1); t->v[at]; at = (at + 1) & (t->cap - 1)) {
+        const struct gone_file *f = &st->gone.v[t->v[at] - 1];
+        if (f->place != place || (found && f->snapshot < ret->snapshot))
+            continue;
+        *ret =
+            (struct state_gone){f->snapshot, f->user ? str_n(f->user->p, f->user->len) : STR_NONE};
+        found = true;
+    }
+    return found;
+}
+
+void state_forget_gone(struct table_state *st, int64_t up_to)
+{
+    while (st->gone.n && st->gone.v[st->gone.first].snapshot <= up_to)
+        drop_oldest(st);
+}
+
+size_t gone_bytes(const struct table_state *st)
+{
+    return st->gone.cap * sizeof *st->gone.v + st->gone.by_place.cap * sizeof(uint32_t);
+}
+
+void gone_done(struct table_state *st)
+{
+    mem_free(st->gone.v);
+    mem_free(st->gone.by_place.v);
+}

@@ -1,0 +1,163 @@
+/* state_load.c - a state from a snapshot's manifests.
+ *
+ * Base list, then delta list, each manifest read once and gone; entries cancel as in Paimon's scan: a
+ * file is live when some entry adds it and none deletes it, whatever the order, so DELETEs are kept by
+ * hash until the end (8 bytes each). Added by which snapshot and whom is known for the delta list only.
+ *
+ * Source: paimon-core's AbstractFileStoreScan (all DELETEs are read first, ADDs are filtered by them)
+ * and FileEntry.mergeEntries. Thread rule: any thread that may block; the state is its own until it is
+ * given to a strand. */
+#include "catalog/table_state_int.h"
+
+#include <stdlib.h>
+
+#include "proto/base/mem.h"
+
+struct dead { /* ids that were deleted: open addressing; id 0 is taken for 1 */
+    uint64_t *v;
+    size_t cap, n;
+};
+
+struct loading {
+    struct table_state *st;
+    struct table_filer filer;
+    struct dead dead;
+    const struct snapshot *snapshot;
+    bool delta; /* the list that is being read */
+    uint64_t sum;
+};
+
+static void loading_done(struct loading *l)
+{
+    table_filer_done(&l->filer);
+    mem_free(l->dead.v);
+}
+
+static size_t dead_at(const struct dead *d, uint64_t id)
+{
+    size_t at = (id ^ id >> 32) & (d->cap - 1);
+    while (d->v[at] && d->v[at] != id)
+        at = (at + 1) & (d->cap - 1);
+    return at;
+}
+
+static bool is_dead(const struct dead *d, uint64_t id)
+{
+    return d->cap && d->v[dead_at(d, id ? id : 1)] != 0;
+}
+
+static int add_dead(struct ctx *cx, struct loading *l, uint64_t id)
+{
+    struct dead *d = &l->dead;
+    if ((d->n + 1) * 2 > d->cap) {
+        struct dead wide = {.cap = d->cap ? d->cap * 2 : 64, .n = d->n};
+        TRY(state_room(cx, l->st, wide.cap * sizeof *wide.v));
+        wide.v = mem_zalloc(wide.cap * sizeof *wide.v);
+        if (!wide.v)
+            return ctx_nomem(cx);
+        for (size_t i = 0; i < d->cap; i++)
+            if (d->v[i])
+                wide.v[dead_at(&wide, d->v[i])] = d->v[i];
+        mem_free(d->v);
+        *d = wide;
+    }
+    uint64_t *slot = &d->v[dead_at(d, id ? id : 1)];
+    d->n += *slot == 0;
+    *slot = id ? id : 1;
+    return 0;
+}
+
+static int entry(struct ctx *cx, void *arg, const struct manifest_entry *e)
+{
+    struct loading *l = arg;
+    struct table_file f;
+    TRY(table_file_of(cx, &l->filer, e, &f));
+    l->sum += e->kind == FILE_ADD ? f.id : -f.id;
+    uint32_t ref = files_find(l->st, &f);
+    if (e->kind == FILE_DELETE) {
+        if (ref)
+            files_remove(l->st, ref);
+        return add_dead(cx, l, f.id);
+    }
+    if (is_dead(&l->dead, f.id))
+        return 0;
+    if (ref)
+        return ctx_fail(cx, E_CORRUPT, RES_NONE, STR_NONE,
+                        "the data file \"%.*s\" is added although it is live",
+                        (int)(f.name.len > 120 ? 120 : f.name.len), f.name.p);
+    if (l->delta) {
+        f.snapshot = l->snapshot->id;
+        f.user = l->snapshot->commit_user;
+    }
+    return files_add(cx, l->st, &f);
+}
+
+static int load_manifest(struct ctx *cx, struct loading *l, const struct meta_dir *d,
+                         const struct manifest_file *m)
+{
+    l->sum = 0;
+    TRY(meta_manifest(cx, d, m, entry, l));
+    TRY(ctx_check_deadline(cx));
+    struct state_manifest sm = {m->name, m->size, m->added, m->deleted, l->sum};
+    return manifests_keep(cx, l->st, &sm);
+}
+
+static int load_list(struct ctx *cx, struct loading *l, const struct meta_dir *d, str name,
+                     struct opt_i64 size)
+{
+    struct manifest_file *m;
+    size_t n;
+    TRY(meta_list(cx, d, name, size, &m, &n));
+    for (size_t i = 0; i < n; i++)
+        if (load_manifest(cx, l, d, &m[i]) < 0)
+            return cx->err.code == E_TIMEOUT ? cx->err.code
+                                             : ctx_prefix(cx, "manifest list %.*s", STR(name));
+    return 0;
+}
+
+static int load_all(struct ctx *cx, struct loading *l, const struct meta_dir *d,
+                    const struct snapshot *s)
+{
+    struct table_state *st = l->st;
+    TRY(table_filer_init(cx, &l->filer, st->o.partition, st->o.row_ids));
+    manifests_begin(st);
+    TRY(load_list(cx, l, d, s->base_manifest_list, s->base_size));
+    l->delta = true;
+    TRY(load_list(cx, l, d, s->delta_manifest_list, s->delta_size));
+    size_t used = state_bytes(st), left = used < st->o.max_bytes ? st->o.max_bytes - used : 0;
+    TRY(index_set_load(cx, d, s->index_manifest.len ? s->index_manifest : STR_NONE,
+                       &st->partitions_of, left, &st->index));
+    state_set_snapshot(st, s->id, s->schema_id, s->total_record_count, s->next_row_id);
+    return state_room(cx, st, 0);
+}
+
+/* In a context of its own: what lists take is given back. */
+static int load(struct ctx *cx, const struct meta_dir *d, const struct snapshot *s,
+                struct table_state *st)
+{
+    CLEANUP(loading_done) struct loading l = {.st = st, .snapshot = s};
+    struct ctx own;
+    ctx_init(&own, META_FILE_MAX * 4);
+    own.deadline_ms = cx->deadline_ms;
+    int rc = load_all(&own, &l, d, s);
+    if (rc < 0) {
+        cx->err = own.err;
+        IGNORE(ctx_prefix(cx, "snapshot %lld", (long long)s->id));
+    }
+    ctx_done(&own);
+    return rc;
+}
+
+int state_load(struct ctx *cx, const struct meta_dir *d, const struct snapshot *s,
+               const struct state_opts *o, struct table_state **ret)
+{
+    CLEANUP(state_freep) struct table_state *st = NULL;
+    TRY(state_new(cx, o, &st));
+    if (s)
+        TRY(load(cx, d, s, st));
+    else
+        TRY(index_set_load(cx, d, STR_NONE, &st->partitions_of, o->max_bytes, &st->index));
+    *ret = st;
+    st = NULL;
+    return 0;
+}

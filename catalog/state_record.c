@@ -1,0 +1,421 @@
+/* state_record.c - a live file <-> its packed record, and the texts that many records share.
+ *
+ * A record is numbers of variable length (7 bits a byte, signed ones as zigzag), then name and keys:
+ *   flags level total_buckets size rows min_seq (max_seq - min_seq) schema snapshot [user]
+ *   [created] [delete_rows] [first_row_id] [source] name keys [external path] [extra files]
+ * A name with a UUID in it, "data-<uuid>-7.parquet", is kept as the number of the text before and after
+ * ("data-" and ".parquet", shared), 16 bytes and a number: 19 bytes instead of 52. Equal keys are kept
+ * once, as those of append tables are.
+ *
+ * Shared texts are counted and go with the last record that has them; numbers are used again.
+ *
+ * Thread rule: as the state's. What is unpacked was packed here, so it is not checked. */
+#include "catalog/table_state_int.h"
+
+#include "proto/base/assert.h"
+#include "proto/base/mem.h"
+
+enum {
+    HAS_USER = 1,
+    HAS_CREATED = 2,
+    HAS_DELETE_ROWS = 4,
+    HAS_ROW_ID = 8,
+    HAS_SOURCE = 16,
+    HAS_EXTERNAL = 32,
+    HAS_EXTRA = 64,
+    NAME_PACKED = 128,
+    ONE_KEY = 256,
+};
+#define UUID_TEXT 36
+
+/* --- shared texts ----------------------------------------------------------------------------- */
+
+struct shared *shared_find(const struct shared_set *s, str text)
+{
+    return map_get(&s->by_text, text);
+}
+
+static bool shared_room(struct shared_set *s)
+{
+    if (s->n < s->cap)
+        return true;
+    uint32_t cap = s->cap ? s->cap * 2 : 8;
+    struct shared **v = mem_realloc(s->v, cap * sizeof *v);
+    if (!v)
+        return false;
+    s->v = v;
+    uint32_t *spares = mem_realloc(s->spares, cap * sizeof *spares);
+    if (!spares)
+        return false;
+    s->spares = spares;
+    s->bytes += (cap - s->cap) * (sizeof *v + sizeof *spares);
+    s->cap = cap;
+    return true;
+}
+
+struct shared *shared_take(struct shared_set *s, str text)
+{
+    struct shared *t = map_get(&s->by_text, text);
+    if (t) {
+        t->refs++;
+        return t;
+    }
+    t = mem_alloc(sizeof *t + text.len + 1);
+    if (!t || !shared_room(s)) {
+        mem_free(t);
+        return NULL;
+    }
+    *t = (struct shared){.refs = 1, .len = text.len};
+    memcpy(t->p, text.len ? text.p : "", text.len);
+    if (map_put(&s->by_text, str_n(t->p, t->len), t) < 0) {
+        mem_free(t);
+        return NULL;
+    }
+    t->no = s->spare ? s->spares[--s->spare] : s->n++;
+    s->v[t->no] = t;
+    s->bytes += sizeof *t + text.len + 1 + 16; /* and what malloc adds */
+    return t;
+}
+
+void shared_give(struct shared_set *s, struct shared *t)
+{
+    if (--t->refs)
+        return;
+    map_del(&s->by_text, str_n(t->p, t->len));
+    s->v[t->no] = NULL;
+    s->spares[s->spare++] = t->no;
+    s->bytes -= sizeof *t + t->len + 1 + 16 + t->cap_counts * sizeof *t->counts;
+    mem_free(t->counts);
+    mem_free(t);
+}
+
+void shared_done(struct shared_set *s)
+{
+    for (uint32_t i = 0; i < s->n; i++)
+        if (s->v[i]) {
+            mem_free(s->v[i]->counts);
+            mem_free(s->v[i]);
+        }
+    mem_free(s->v);
+    mem_free(s->spares);
+    map_done(&s->by_text);
+    *s = (struct shared_set){0};
+}
+
+/* --- numbers ---------------------------------------------------------------------------------- */
+
+static void put_u(struct buf *b, uint64_t v)
+{
+    for (; v >= 0x80; v >>= 7)
+        buf_addc(b, (char)(v | 0x80));
+    buf_addc(b, (char)v);
+}
+
+static void put_i(struct buf *b, int64_t v)
+{
+    put_u(b, (uint64_t)v << 1 ^ (v < 0 ? UINT64_MAX : 0));
+}
+
+static void put_str(struct buf *b, str s)
+{
+    put_u(b, s.len);
+    buf_adds(b, s);
+}
+
+static uint64_t get_u(const unsigned char **p)
+{
+    uint64_t v = 0;
+    for (int shift = 0;; shift += 7) {
+        unsigned char c = *(*p)++;
+        v |= (uint64_t)(c & 0x7f) << shift;
+        if (!(c & 0x80))
+            return v;
+    }
+}
+
+static int64_t get_i(const unsigned char **p)
+{
+    uint64_t v = get_u(p);
+    return (int64_t)(v >> 1 ^ -(v & 1));
+}
+
+static str get_str(const unsigned char **p)
+{
+    size_t n = get_u(p);
+    str s = str_n((const char *)*p, n);
+    *p += n;
+    return s;
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+struct name_parts {
+    str before, after; /* of "<uuid>-<number>" */
+    unsigned char uuid[16];
+    uint64_t number;
+};
+
+static int hex(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool uuid_at(const char *p, unsigned char *ret)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < UUID_TEXT; i++) {
+        if (i == 8 || i == 13 || i == 18 || i == 23) {
+            if (p[i] != '-')
+                return false;
+            continue;
+        }
+        int high = hex(p[i]), low = hex(p[i + 1]);
+        if (high < 0 || low < 0)
+            return false;
+        ret[n++] = (unsigned char)(high << 4 | low);
+        i++;
+    }
+    return true;
+}
+
+/* "-7.parquet": the number as its only text, and what follows it. */
+static bool number_at(str s, struct name_parts *ret)
+{
+    size_t i = 1;
+    uint64_t v = 0;
+    if (s.len < 2 || s.p[0] != '-')
+        return false;
+    for (; i < s.len && i < 10 && s.p[i] >= '0' && s.p[i] <= '9'; i++)
+        v = v * 10 + (uint64_t)(s.p[i] - '0');
+    if (i == 1 || (s.p[1] == '0' && i > 2))
+        return false;
+    ret->number = v;
+    ret->after = str_cut(s, i);
+    return ret->after.len == 0 || ret->after.p[0] < '0' || ret->after.p[0] > '9';
+}
+
+/* The last UUID counts: names of the postpone bucket have one of the user before it. */
+static bool name_split(str name, struct name_parts *ret)
+{
+    if (name.len > PATH_COMPONENT_MAX || name.len < UUID_TEXT)
+        return false;
+    for (size_t at = name.len - UUID_TEXT + 1; at-- > 0;)
+        if (uuid_at(name.p + at, ret->uuid)) {
+            ret->before = str_n(name.p, at);
+            return number_at(str_cut(name, at + UUID_TEXT), ret);
+        }
+    return false;
+}
+
+static str name_join(struct state_view *v, const struct shared *before, const unsigned char *uuid,
+                     uint64_t number, const struct shared *after)
+{
+    static const char digits[] = "0123456789abcdef";
+    char *p = v->name;
+    memcpy(p, before->p, before->len);
+    p += before->len;
+    for (int i = 0; i < 16; i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10)
+            *p++ = '-';
+        *p++ = digits[uuid[i] >> 4];
+        *p++ = digits[uuid[i] & 15];
+    }
+    char text[24];
+    size_t n = sizeof text;
+    do
+        text[--n] = (char)('0' + number % 10);
+    while (number /= 10);
+    *p++ = '-';
+    memcpy(p, text + n, sizeof text - n);
+    p += sizeof text - n;
+    memcpy(p, after->p, after->len);
+    return str_n(v->name, (size_t)(p - v->name) + after->len);
+}
+
+/* --- records ---------------------------------------------------------------------------------- */
+
+struct taken { /* shared texts of a record that is being packed */
+    struct shared *user, *before, *after;
+};
+
+static void give_back(struct table_state *st, const struct taken *t)
+{
+    if (t->user)
+        shared_give(&st->users, t->user);
+    if (t->before)
+        shared_give(&st->name_parts, t->before);
+    if (t->after)
+        shared_give(&st->name_parts, t->after);
+}
+
+static bool take_all(struct table_state *st, const struct table_file *f,
+                     const struct name_parts *parts, struct taken *t)
+{
+    *t = (struct taken){0};
+    if (f->user.p && !(t->user = shared_take(&st->users, f->user)))
+        return false;
+    if (!parts)
+        return true;
+    t->before = shared_take(&st->name_parts, parts->before);
+    t->after = t->before ? shared_take(&st->name_parts, parts->after) : NULL;
+    return t->after != NULL;
+}
+
+static unsigned flags_of(const struct table_file *f, bool packed)
+{
+    return (f->user.p ? HAS_USER : 0u) | (f->created_ms.has ? HAS_CREATED : 0u) |
+           (f->delete_rows.has ? HAS_DELETE_ROWS : 0u) | (f->first_row_id.has ? HAS_ROW_ID : 0u) |
+           (f->source.has ? HAS_SOURCE : 0u) | (f->external_path.p ? HAS_EXTERNAL : 0u) |
+           (f->extra_files.n ? HAS_EXTRA : 0u) | (packed ? NAME_PACKED : 0u) |
+           (str_eq(f->min_key, f->max_key) ? ONE_KEY : 0u);
+}
+
+static void put_opt(struct buf *b, struct opt_i64 v)
+{
+    if (v.has)
+        put_i(b, v.v);
+}
+
+static void pack_numbers(struct buf *b, const struct table_file *f, const struct taken *t,
+                         unsigned flags)
+{
+    put_u(b, flags);
+    put_u(b, (uint64_t)f->level);
+    put_i(b, f->total_buckets);
+    put_u(b, (uint64_t)f->size);
+    put_u(b, (uint64_t)f->rows);
+    put_i(b, f->min_seq);
+    put_i(b, (int64_t)((uint64_t)f->max_seq - (uint64_t)f->min_seq));
+    put_i(b, f->schema_id);
+    put_u(b, (uint64_t)f->snapshot);
+    if (t->user)
+        put_u(b, t->user->no);
+    put_opt(b, f->created_ms);
+    put_opt(b, f->delete_rows);
+    put_opt(b, f->first_row_id);
+    put_opt(b, f->source);
+}
+
+static void pack_texts(struct buf *b, const struct table_file *f, const struct taken *t,
+                       const struct name_parts *parts)
+{
+    if (t->before) {
+        put_u(b, t->before->no);
+        put_u(b, t->after->no);
+        buf_add(b, parts->uuid, sizeof parts->uuid);
+        put_u(b, parts->number);
+    } else {
+        put_str(b, f->name);
+    }
+    put_str(b, f->min_key);
+    if (!str_eq(f->min_key, f->max_key))
+        put_str(b, f->max_key);
+    if (f->external_path.p)
+        put_str(b, f->external_path);
+    if (f->extra_files.n) {
+        put_u(b, f->extra_files.n);
+        put_str(b, f->extra_files.items);
+    }
+}
+
+int record_pack(struct ctx *cx, struct table_state *st, const struct table_file *f, struct buf *out)
+{
+    struct record head = {.id = f->id};
+    struct name_parts parts;
+    struct taken t;
+    bool packed = name_split(f->name, &parts);
+    if (!take_all(st, f, packed ? &parts : NULL, &t)) {
+        give_back(st, &t);
+        return ctx_nomem(cx);
+    }
+    buf_clear(out);
+    buf_add(out, &head, offsetof(struct record, body));
+    pack_numbers(out, f, &t, flags_of(f, packed));
+    pack_texts(out, f, &t, &parts);
+    int rc = buf_fail(out) ? ctx_nomem(cx) : 0;
+    if (rc == 0 && out->len > SLAB_MAX)
+        rc =
+            ctx_fail(cx, E_TOOBIG, RES_NONE, STR_NONE,
+                     "the keys and names of the data file \"%.*s\" have %zu bytes; at most %zu can "
+                     "be kept",
+                     (int)(f->name.len > 120 ? 120 : f->name.len), f->name.p, out->len, SLAB_MAX);
+    if (rc < 0)
+        give_back(st, &t);
+    return rc;
+}
+
+static struct opt_i64 get_opt(const unsigned char **p, bool has)
+{
+    return has ? (struct opt_i64){true, get_i(p)} : (struct opt_i64){0};
+}
+
+static void unpack_numbers(const struct table_state *st, const unsigned char **p, unsigned flags,
+                           struct table_file *f)
+{
+    f->level = (int32_t)get_u(p);
+    f->total_buckets = (int32_t)get_i(p);
+    f->size = (int64_t)get_u(p);
+    f->rows = (int64_t)get_u(p);
+    f->min_seq = get_i(p);
+    f->max_seq = (int64_t)((uint64_t)f->min_seq + (uint64_t)get_i(p));
+    f->schema_id = get_i(p);
+    f->snapshot = (int64_t)get_u(p);
+    f->user = STR_NONE;
+    if (flags & HAS_USER) {
+        const struct shared *u = st->users.v[get_u(p)];
+        f->user = str_n(u->p, u->len);
+    }
+    f->created_ms = get_opt(p, flags & HAS_CREATED);
+    f->delete_rows = get_opt(p, flags & HAS_DELETE_ROWS);
+    f->first_row_id = get_opt(p, flags & HAS_ROW_ID);
+    f->source = get_opt(p, flags & HAS_SOURCE);
+}
+
+static str unpack_name(const struct table_state *st, const unsigned char **p, unsigned flags,
+                       struct state_view *v)
+{
+    if (!(flags & NAME_PACKED))
+        return get_str(p);
+    const struct shared *before = st->name_parts.v[get_u(p)];
+    const struct shared *after = st->name_parts.v[get_u(p)];
+    const unsigned char *uuid = *p;
+    *p += 16;
+    return name_join(v, before, uuid, get_u(p), after);
+}
+
+void record_unpack(const struct table_state *st, const struct record *r, struct state_view *ret)
+{
+    const unsigned char *p = r->body;
+    unsigned flags = (unsigned)get_u(&p);
+    const struct bucket *b = &st->buckets[r->bucket];
+    struct table_file *f = &ret->f;
+    f->id = r->id;
+    f->partition = str_n(b->partition->p, b->partition->len);
+    f->bucket = b->bucket;
+    unpack_numbers(st, &p, flags, f);
+    f->name = unpack_name(st, &p, flags, ret);
+    f->min_key = get_str(&p);
+    f->max_key = flags & ONE_KEY ? f->min_key : get_str(&p);
+    f->external_path = flags & HAS_EXTERNAL ? get_str(&p) : STR_NONE;
+    f->extra_files = (struct avro_list){.has = true, .items = {"", 0}};
+    if (flags & HAS_EXTRA) {
+        f->extra_files.n = (uint32_t)get_u(&p);
+        f->extra_files.items = get_str(&p);
+    }
+}
+
+void record_release(struct table_state *st, const struct record *r)
+{
+    const unsigned char *p = r->body;
+    struct table_file f;
+    unsigned flags = (unsigned)get_u(&p);
+    unpack_numbers(st, &p, flags, &f);
+    struct taken t = {0};
+    if (flags & HAS_USER)
+        t.user = shared_find(&st->users, f.user);
+    if (flags & NAME_PACKED) {
+        t.before = st->name_parts.v[get_u(&p)];
+        t.after = st->name_parts.v[get_u(&p)];
+    }
+    give_back(st, &t);
+}
