@@ -211,7 +211,7 @@ int branch_create_finish(struct ctx *cx, struct branch *br)
     struct table *t = br->table;
     struct table_schema ts;
     struct head_row head;
-    str stage, db, name;
+    str stage;
     struct schema_at at = {
         .w = t->wh, .io = t->io, .dir = str_of(t->dir), .branch = str_of(br->name)};
     int rc = schema_newest(cx, &at, &ts);
@@ -225,7 +225,6 @@ int branch_create_finish(struct ctx *cx, struct branch *br)
     if (stage.p)
         TRY(io_remove_tree(t->io, cx, stage));
     TRY(branch_unmade(cx, br, "branch.undone"));
-    table_names(t, &db, &name);
     return branch_missing(cx, str_of(br->name));
 }
 

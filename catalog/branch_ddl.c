@@ -109,14 +109,9 @@ static bool name_ok(struct ctx *cx, str name)
 
 int cat_branch_list(struct ctx *cx, struct branch *br, str **ret, size_t *ret_n)
 {
-    struct table *t = br->table;
-    struct io_entry *e = NULL;
-    size_t n = 0, k = 0;
-    str dir = layout_branch_dir(&cx->arena, str_of(t->dir));
-    int rc = dir.p ? io_list(t->io, cx, dir, &e, &n) : ctx_nomem(cx);
-    if (rc < 0 && rc != E_NOTFOUND)
-        return rc;
-    ctx_reset_err(cx);
+    struct io_entry *e;
+    size_t n, k = 0;
+    TRY(branch_files(cx, br, layout_branch_dir(&cx->arena, str_of(br->table->dir)), &e, &n));
     str *names = ARENA_ARRAY(&cx->arena, str, n ? n : 1);
     if (!names)
         return ctx_nomem(cx);

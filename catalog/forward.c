@@ -67,10 +67,7 @@ static int stage_folder(struct ctx *cx, struct branch *main, str from_root, str 
     str from, to;
     TRY(ctx_text(cx, &from, "%.*s/%s", STR(from_root), folder));
     TRY(ctx_text(cx, &to, "%.*s/%s", STR(stage), folder));
-    int rc = io_list(io, cx, from, &e, &n);
-    if (rc < 0 && rc != E_NOTFOUND)
-        return rc;
-    ctx_reset_err(cx);
+    TRY(branch_files(cx, main, from, &e, &n));
     for (size_t i = 0; i < n; i++)
         if (wanted(e[i].name, r))
             e[k++] = e[i];
@@ -90,8 +87,8 @@ static int moved_on(struct ctx *cx, str from)
 static int origin_check(struct ctx *cx, struct branch *main, str from, const struct origin *o)
 {
     struct table *t = main->table;
-    struct branch_row row;
-    struct io_stat st;
+    struct branch_row row = {0};
+    struct io_stat st = {0};
     str root = layout_root(&cx->arena, str_of(t->dir), from);
     int rc = STORE(t->cat->o.store, branch_get, cx, str_of(t->id), from, &row);
     if (rc == 0)
@@ -122,16 +119,6 @@ static int stage_all(struct ctx *cx, struct branch *main, str from, str stage,
 
 /* --- (2) -------------------------------------------------------------------------------------- */
 
-static int entries(struct ctx *cx, struct io *io, str dir, struct io_entry **ret, size_t *ret_n)
-{
-    int rc = io_list(io, cx, dir, ret, ret_n);
-    if (rc != E_NOTFOUND)
-        return rc;
-    ctx_reset_err(cx);
-    *ret_n = 0;
-    return 0;
-}
-
 /* Snapshots in their order, so that what is there never has a gap above the oldest. */
 static int by_id(const void *a, const void *b)
 {
@@ -151,7 +138,7 @@ static int unstage_folder(struct ctx *cx, struct branch *main, str stage, const 
     str from, to;
     TRY(ctx_text(cx, &from, "%.*s/%s", STR(stage), folder));
     TRY(ctx_text(cx, &to, "%s/%s", t->dir, folder));
-    TRY(entries(cx, t->io, from, &e, &n));
+    TRY(branch_files(cx, main, from, &e, &n));
     if (n == 0)
         return 0;
     qsort(e, n, sizeof *e, by_id);
