@@ -180,6 +180,7 @@ static int branch_load(struct ctx *cx, struct branch *br)
     head_unref(old);
     br->loaded = true;
     partitioning_forget(br);
+    branch_traits_forget(br);
     sweep_temps(cx, br);
     return 0;
 }

@@ -24,6 +24,7 @@ int catalog_open(struct ctx *cx, const struct catalog_opts *o, struct catalog **
         return ctx_nomem(cx);
     pthread_rwlock_init(&c->mu, NULL);
     pthread_rwlock_init(&c->tokens_mu, NULL);
+    states_init(c);
     map_init(&c->by_prefix);
     map_init(&c->by_name);
     map_init(&c->by_id);
@@ -47,6 +48,7 @@ void catalog_close(struct catalog *c)
 {
     if (!c)
         return;
+    states_close(c);
     tables_free(c);
     tokens_free(c);
     warehouses_free(c);
@@ -65,6 +67,10 @@ void catalog_counts(struct catalog *c, struct cat_counts *ret)
     CAT_COUNTS(X)
 #undef X
     ret->branches_forked = atomic_load(&c->n_forked);
+    pthread_mutex_lock(&c->states.mu);
+    ret->states = (int64_t)c->states.n;
+    ret->state_bytes = (int64_t)c->states.bytes;
+    pthread_mutex_unlock(&c->states.mu);
     pthread_rwlock_rdlock(&c->mu);
     ret->tables_cached = (int64_t)c->n_tables;
     pthread_rwlock_unlock(&c->mu);

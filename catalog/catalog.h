@@ -10,6 +10,7 @@
 #include "proto/base/ctx.h"
 #include "proto/base/pool.h"
 #include "proto/base/strand.h"
+#include "catalog/conflict.h"
 #include "catalog/store/store.h"
 #include "manifest/io/io.h"
 
@@ -21,6 +22,7 @@ enum commit_sync { SYNC_OFF, SYNC_METADATA, SYNC_ALL };
 struct catalog_opts {
     struct store *store;     /* owned by the caller, outlives the catalog */
     struct pool *strands;    /* runs the strands */
+    struct pool *loads;      /* reads what turns of strands miss */
     struct pool *background; /* purges */
     struct pool *syncs;      /* fsyncs side by side; NULL: one after another */
     size_t strand_max;       /* waiting changes a branch */
@@ -36,6 +38,11 @@ struct catalog_opts {
     int64_t outcome_keep_ms, outcome_max; /* a branch */
     int64_t audit_keep_ms;
     size_t snapshot_max_bytes; /* of one snapshot file */
+    enum verify_files verify;  /* of the data files that a commit adds */
+    size_t state_memory;       /* of all states together, but for the one in use */
+    size_t state_table_max;    /* of one; tables that need more are read through for each commit */
+    size_t state_gone_max;     /* deleted files that one remembers */
+    size_t facts_max_bytes;    /* of what one commit says */
     /* Opens a warehouse's root; NULL: io_local_new. Tests put another one in. */
     int (*open_root)(struct ctx *cx, const struct io_local_opts *o, struct io **ret);
 };
@@ -59,6 +66,9 @@ struct head;      /* immutable, reference counted: one state of a branch */
     X(rollbacks, "rollbacks done")                                                                 \
     X(intents_resumed, "open intents finished at start or first use")                              \
     X(purged, "table directories deleted")                                                         \
+    X(states_loaded, "states of branches read from their manifests")                               \
+    X(states_evicted, "states that made room for others")                                          \
+    X(states_streamed, "times the manifests of a table too large for a state were read through")   \
     X(tables_loaded, "table handles loaded")                                                       \
     X(tables_evicted, "table handles evicted")                                                     \
     X(errors_after_create, "I/O errors between a snapshot's creation and its record")
@@ -66,7 +76,7 @@ struct cat_counts {
 #define X(name, help) int64_t name;
     CAT_COUNTS(X)
 #undef X
-    int64_t tables_cached, branches_forked; /* now */
+    int64_t tables_cached, branches_forked, states, state_bytes; /* now */
 };
 
 /* --- the whole -------------------------------------------------------------------------------- */
@@ -198,6 +208,13 @@ void branch_unref(struct branch *br); /* (any) */
 int branch_defer_unref(struct ctx *cx,
                        struct branch *br) WARN_UNUSED; /* E_NOMEM: given back at once */
 struct strand *branch_strand(struct branch *br);
+/* Every function marked (strand) may answer E_NEED: nothing was done, it misses what must be read first.
+ * Then call branch_gather on branch_loads, or when that did not help a few times on the strand itself, and
+ * the function again. */
+struct strand *branch_loads(struct branch *br);
+struct branch *branch_of_strand(struct strand *s); /* of its strand */
+/* Reads what the last turn missed. Blocks as long as that takes, whatever cx's deadline is. */
+int branch_gather(struct ctx *cx, struct branch *br) WARN_UNUSED;
 /* The error to tell of a request to db.object: `rc`, or E_NOTFOUND if the table was dropped meanwhile;
  * whatever else went wrong is then a consequence (its files are gone). (any) */
 int branch_error(struct ctx *cx, struct branch *br, str db, str object, int rc) WARN_UNUSED;

@@ -11,7 +11,9 @@
 #include <stdatomic.h>
 
 #include "catalog/catalog.h"
+#include "catalog/commit_facts.h"
 #include "catalog/outcome.h"
+#include "catalog/table_traits.h"
 #include "manifest/io/io.h"
 #include "manifest/schema.h"
 #include "manifest/snapshot.h"
@@ -50,6 +52,12 @@ struct catalog {
 
     pthread_rwlock_t tokens_mu;
     struct map tokens; /* 32-byte hash -> struct token_entry */
+
+    struct states {
+        pthread_mutex_t mu;
+        struct branch *newest, *oldest; /* by when they were used */
+        size_t n, bytes;
+    } states;
 
     _Atomic int64_t n_forked;             /* branches, of handles in memory */
     _Atomic int64_t last_after_create_ms; /* see commit_after_create_failed() */
@@ -95,6 +103,7 @@ struct file_id {
 struct head {
     atomic_int refs;
     int64_t id, schema_id, total_records, recorded_ms;
+    uint64_t text; /* hash of json; see head_text */
     struct totals totals;
     uint8_t key[OUTCOME_KEY_LEN]; /* what its commit is known by */
     str uuid, json, body, base_list, delta_list, index_manifest, statistics; /* in `mem` */
@@ -105,18 +114,27 @@ struct head {
 
 struct branch {
     struct table *table;
-    struct branch *next; /* table.mu */
-    int refs;            /* table.mu; each also holds one on the table */
-    char *name;          /* immutable */
-    struct strand strand;
+    struct branch *next;         /* table.mu */
+    int refs;                    /* table.mu; each also holds one on the table */
+    char *name;                  /* immutable */
+    struct strand strand, loads; /* its changes; what is read for them, one at a time */
     atomic_bool gone;          /* dropped or renamed: never found again, freed with the last ref */
     atomic_bool schema_behind; /* there may be a schema file that the store does not know */
 
     pthread_mutex_t mu;
     struct head *head; /* mu for reading elsewhere; written on the strand */
     bool settled;      /* mu; loaded, caught up once, no intent open: head may be shown at once */
+    struct table_traits *traits; /* mu; NULL: not read yet */
+    struct arrival *arrival;     /* mu; what was read off the strand, see branch_state.c */
+    /* catalog.states.mu: */
+    struct branch *newer, *older; /* among the branches with a state */
+    size_t state_bytes;           /* 0: not among them */
+    bool evicting;                /* the task below is on its way */
+    struct strand_task evict;
 
-    _Atomic int64_t epoch; /* written on the strand */
+    _Atomic int64_t epoch;       /* written on the strand */
+    _Atomic uint64_t state_text; /* what `state` is at; 0: none. Written on the strand */
+    atomic_bool streaming;       /* too large for a state; written on the strand */
     /* strand: */
     bool loaded;
     int64_t intent_id; /* open intent of this branch, 0: none */
@@ -126,6 +144,7 @@ struct branch {
     char *fork_why; /* NULL on no memory */
     struct commit_pending *pending;    /* created, not recorded */
     struct outcome_ring recent;        /* what was recorded since it was loaded */
+    struct table_state *state;         /* see branch_state.c; NULL: none */
     struct partitioning *partitioning; /* see partition.c; NULL: not read yet */
     struct map users; /* commit users answered in this epoch, by hash; keys are owned */
 };
@@ -192,6 +211,8 @@ int place_find(struct ctx *cx, const struct warehouse *w, str text, struct place
 /* Where a table lies. E_BUSY: its external root is not configured any more. */
 int place_of(struct ctx *cx, const struct warehouse *w, const struct table_row *row,
              struct place *ret) WARN_UNUSED;
+/* Which root an absolute path of a data file is in, and what it is there; false: in none. */
+bool place_io(const struct warehouse *w, str path, struct io **ret_io, str *ret_path);
 
 /* --- schema_file.c (any thread that may block) ------------------------------------------------- */
 /* The schema files of one branch, and what the store says about it. */
@@ -248,6 +269,43 @@ void branch_publish(struct branch *br,
                     struct head *h);     /* takes h over; shown at once from now on */
 void branch_unsettle(struct branch *br); /* readers must ask the strand */
 
+/* A hash of the head's text, never 0: states and what is read off the strand are of one text. */
+uint64_t head_text(const struct head *h);
+uint64_t text_of(str snapshot_json);
+struct head *head_peek(struct branch *br); /* with a reference; NULL: none (any thread) */
+
+/* --- branch_state.c --------------------------------------------------------------------------- */
+/* With a reference. (any thread that may block) */
+int branch_traits(struct ctx *cx, struct branch *br, struct table_traits **ret) WARN_UNUSED;
+void branch_traits_forget(struct branch *br); /* the schema changed */
+/* The live files at the head, after branch_enter. E_NEED; E_CORRUPT: its own files are damaged (a
+ * message for people). STATE_STREAM: it is too large to be held. (strand) */
+enum { STATE_STREAM = 1 };
+int branch_state(struct ctx *cx, struct branch *br, struct table_state **ret) WARN_UNUSED;
+/* The state goes forward to the head that was just published, by what its commit says; when that fails
+ * it is dropped, and loaded again when it is needed. (strand) */
+void branch_state_forward(struct ctx *cx, struct branch *br, const struct commit_facts *f);
+void branch_state_drop(struct branch *br); /* (strand, or nobody holds it) */
+/* What was read of the snapshot after the head, whose text is `text`; false: read it first (E_NEED). Both
+ * are the caller's; *ret_partial is NULL unless the table is too large for a state. (strand) */
+bool branch_next_take(struct branch *br, uint64_t text, struct commit_facts **ret,
+                      struct table_state **ret_partial);
+/* For a table that is too large: what is live at `h` of the files that `f` is about. Reads all manifests.
+ * (any thread that may block) */
+int branch_state_for(struct ctx *cx, struct branch *br, const struct head *h,
+                     const struct commit_facts *f, struct table_state **ret) WARN_UNUSED;
+void arrival_free(struct arrival *a); /* NULL is fine */
+/* Where the files that this branch's snapshots name are. */
+struct meta_dir branch_meta_dir(struct branch *br);
+
+/* --- states.c --------------------------------------------------------------------------------- */
+void states_init(struct catalog *c);
+void states_close(struct catalog *c);
+void states_touch(struct branch *br);  /* it has a state and used it: others make room (strand) */
+void states_remove(struct branch *br); /* it has none any more */
+/* A reference, unless it is about to be freed. For states.c (table_branch.c) */
+bool branch_try_ref(struct branch *br);
+
 /* --- branch.c (strand) --- */
 #define BRANCH_STAGE                                                                               \
     ".latch-" /* folders beside the branches' where one is put together or taken apart */
@@ -265,6 +323,9 @@ str branch_full_name(struct ctx *cx, struct branch *br); /* "db.t$branch_b", for
 
 /* --- catchup.c (strand; snapshot_load: any thread that may block) --- */
 int branch_catch_up(struct ctx *cx, struct branch *br) WARN_UNUSED;
+/* The schemas that a commit names, one answer each, in the context's arena. (any thread that may block) */
+int branch_schemas_seen(struct ctx *cx, struct branch *br, const struct commit_facts *f,
+                        enum schema_seen **ret) WARN_UNUSED;
 /* Is there a file schema-<schema_id>? (any thread that may block) */
 int branch_schema_known(struct ctx *cx, struct branch *br, int64_t schema_id,
                         bool *ret) WARN_UNUSED;
@@ -299,9 +360,14 @@ void after_create_failed(struct ctx *cx, struct branch *br);
 void branch_hint(struct ctx *cx, struct branch *br); /* LATEST := the head, best effort */
 
 /* --- partition.c ------------------------------------------------------------------------------ */
-/* Puts into p what the commit says of its partitions, if the table keeps totals. (strand) */
-int commit_deltas(struct ctx *cx, struct branch *br, const struct commit_in *in,
-                  const struct snapshot *s, struct commit_pending *p) WARN_UNUSED;
+/* Puts into p what the commit does to its partitions, if the table keeps totals. (strand) */
+int commit_deltas(struct ctx *cx, struct branch *br, const struct commit_facts *f,
+                  struct commit_pending *p) WARN_UNUSED;
+/* Key and spec of a partition. E_UNSUPPORTED, E_TOOBIG: it has no name. */
+int partition_delta_names(struct ctx *cx, const struct table_traits *t, str row,
+                          struct partition_delta *ret) WARN_UNUSED;
+/* Of the branch with the commit on top of its head. (strand, before the head moves) */
+struct totals totals_after(struct branch *br, const struct commit_facts *f);
 void partitioning_forget(struct branch *br); /* (strand) the schema changed */
 int partitions_tidy(struct ctx *cx, struct catalog *c) WARN_UNUSED;
 

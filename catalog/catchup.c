@@ -7,9 +7,11 @@
  *     catalog committed. It is adopted if it continues the head, and so on; if not, the branch is
  *     forked: reads go on, changes wait for a person. A file past a gap is never looked at.
  *
- * "Continues" as long as manifests are not read: its total is the head's plus its delta, its two
- * lists are not the head's, and its schema exists. */
-#include "catalog/catalog_int.h"
+ * "Continues" means: all that it names is there, its base list comes to exactly the head's live files,
+ * its delta can be applied to them, and its schemas exist. That takes the state of the head and the facts
+ * of the snapshot, which are read off the strand (E_NEED). What else the rules have against it is only
+ * listed: whoever wrote it did not ask. */
+#include "catalog/commit_files.h"
 
 #include "manifest/layout.h"
 #include "proto/base/log.h"
@@ -92,25 +94,104 @@ int branch_schema_known(struct ctx *cx, struct branch *br, int64_t schema_id, bo
     return 0;
 }
 
-/* NULL: it does, as far as the two snapshots tell. Else what is wrong. */
-static const char *continues(const struct head *h, const struct snapshot *s)
+/* --- does it continue the head? ---------------------------------------------------------------- */
+
+struct newcomer { /* the snapshot after the head, and what is known of it */
+    struct snapshot snap;
+    struct commit_facts *facts;
+    struct table_state *partial; /* of a table too large for a state */
+};
+
+static void newcomer_done(struct newcomer *n)
 {
-    int64_t total;
-    if (__builtin_add_overflow(h ? h->total_records : 0, s->delta_record_count, &total) ||
-        total != s->total_record_count)
-        return "was written by somebody else and does not continue the head: its total is not the "
-               "head's plus its delta; move the file away, or put the head's successor there";
-    if (h && (str_eq(s->base_manifest_list, h->base_list) ||
-              str_eq(s->delta_manifest_list, h->delta_list)))
-        return "was written by somebody else and names the head's own manifest lists; move the "
-               "file away";
-    return NULL;
+    facts_free(n->facts);
+    state_free(n->partial);
+}
+
+/* E_NEED until facts and state are there. E_CORRUPT: the head's own files. */
+static int known(struct ctx *cx, struct branch *br, struct newcomer *n, struct table_state **ret)
+{
+    int rc = branch_state(cx, br, ret);
+    if (rc == E_CORRUPT || rc == E_NEED)
+        return rc;
+    TRY(rc);
+    if (!branch_next_take(br, text_of(n->snap.raw), &n->facts, &n->partial))
+        return E_NEED;
+    if (rc == STATE_STREAM && !n->partial && !n->facts->bad.p)
+        return E_NEED;
+    if (rc == STATE_STREAM)
+        *ret = n->partial;
+    return 0;
+}
+
+/* The schemas that it names, one answer each. */
+int branch_schemas_seen(struct ctx *cx, struct branch *br, const struct commit_facts *f,
+                        enum schema_seen **ret)
+{
+    enum schema_seen *seen = ARENA_ARRAY(&cx->arena, enum schema_seen, f->n_schema_ids + 1);
+    if (!seen)
+        return ctx_nomem(cx);
+    for (size_t i = 0; i < f->n_schema_ids; i++) {
+        bool there;
+        TRY(branch_schema_known(cx, br, f->schema_ids[i], &there));
+        seen[i] = there ? SCHEMA_THERE : SCHEMA_ABSENT;
+    }
+    *ret = seen;
+    return 0;
+}
+
+/* Would readers see a table after it? */
+static bool breaks(enum conflict_code code)
+{
+    return code == CONFLICT_MANIFEST_BAD || code == CONFLICT_FILE_GONE ||
+           code == CONFLICT_FILE_TWICE || code == CONFLICT_SCHEMA_UNKNOWN;
+}
+
+/* *ret_why: what is wrong, NULL if it continues the head. */
+static int continues(struct ctx *cx, struct branch *br, struct newcomer *n, const char **ret_why)
+{
+    struct table_state *st;
+    struct conflict_evidence ev = {0};
+    struct verdict v;
+    struct table_traits *traits;
+    enum schema_seen *seen;
+    str why = STR_NONE;
+    int rc = known(cx, br, n, &st);
+    if (rc == E_CORRUPT) {
+        TRY(ctx_text(cx, &why, "cannot be compared with the head: %s", cx->err.msg));
+        ctx_reset_err(cx);
+        *ret_why = why.p;
+        return 0;
+    }
+    TRY(rc);
+    if (!n->facts->bad.p)
+        TRY(branch_schemas_seen(cx, br, n->facts, &seen));
+    ev.schemas = n->facts->bad.p ? NULL : seen;
+    TRY(branch_traits(cx, br, &traits));
+    struct conflict_rules rules;
+    rc = branch_rules(cx, br, traits, &rules);
+    rules.verify = VERIFY_OFF;
+    if (rc == 0)
+        rc = conflict_check(cx, st, n->facts, &rules, &ev, &v);
+    traits_unref(traits);
+    TRY(rc);
+    *ret_why = NULL;
+    if (v.kind == VERDICT_NEED)
+        return E_NEED;
+    if (v.kind == VERDICT_REFUSE && breaks(v.refusal.code)) {
+        TRY(ctx_text(cx, &why,
+                     "was written by somebody else and does not continue the head (%.*s); move the "
+                     "file away, or put the head's successor there",
+                     STR(v.refusal.message)));
+        *ret_why = why.p;
+    }
+    return 0;
 }
 
 /* The head becomes what the file says: made durable (its writer may have died before that), shown,
  * recorded. 1: did; 0: the file is gone by now. */
 static int take(struct ctx *cx, struct branch *br, const struct snapshot *s, const char *action,
-                const struct io_stat *st)
+                const struct io_stat *st, const struct commit_facts *f)
 {
     struct table *t = br->table;
     str path = layout_snapshot(&cx->arena, str_of(t->dir), str_of(br->name), s->id);
@@ -122,12 +203,21 @@ static int take(struct ctx *cx, struct branch *br, const struct snapshot *s, con
         return 0;
     }
     TRY(rc);
-    struct commit_pending *p =
-        pending_new(cx, action, s, &TOTALS_UNKNOWN, br->head ? br->head->id : 0);
+    struct totals tot = f ? totals_after(br, f) : TOTALS_UNKNOWN;
+    struct commit_pending *p = pending_new(cx, action, s, &tot, br->head ? br->head->id : 0);
     if (!p)
         return ctx_nomem(cx);
+    rc = f ? commit_deltas(cx, br, f, p) : 0;
+    if (rc < 0) {
+        pending_free(p);
+        return rc;
+    }
     br->file = file_id_of(st);
     branch_publish(br, head_ref(p->head));
+    if (f)
+        branch_state_forward(cx, br, f);
+    else
+        branch_state_drop(br);
     TRY(branch_record(cx, br, p));
     return 1;
 }
@@ -172,7 +262,7 @@ static int head_changed(struct ctx *cx, struct branch *br, const struct io_stat 
     log_warn("catalog", "head.changed", LS("table", branch_full_name(cx, br)),
              LI("snapshot", h->id), LS("uuid", s.uuid), LS("uuid_before", h->uuid));
     outcome_ring_forget(&br->recent, h->id - 1);
-    return take(cx, br, &s, "snapshot.believe", st);
+    return take(cx, br, &s, "snapshot.believe", st, NULL);
 }
 
 static int head_check(struct ctx *cx, struct branch *br)
@@ -190,15 +280,33 @@ static int head_check(struct ctx *cx, struct branch *br)
     return file_id_eq(&f, &br->file) ? 0 : head_changed(cx, br, &st);
 }
 
+/* The newcomer is there and can be read. */
+static int adopt(struct ctx *cx, struct branch *br, struct newcomer *n, const struct io_stat *st)
+{
+    const char *why;
+    TRY(continues(cx, br, n, &why));
+    if (why) {
+        fork_found(cx, br, n->snap.id, why);
+        return 0;
+    }
+    int taken = take(cx, br, &n->snap, "snapshot.adopt", st, n->facts);
+    if (taken <= 0)
+        return taken;
+    COUNT(br->table->cat, adopted);
+    log_info("catalog", "snapshot.adopted", LS("table", branch_full_name(cx, br)),
+             LI("snapshot", n->snap.id), LS("uuid", n->snap.uuid));
+    return 1;
+}
+
 /* Adopts the file after the head. 1: did; 0: there is none, or the branch is forked now. */
 static int adopt_next(struct ctx *cx, struct branch *br)
 {
     int64_t id = (br->head ? br->head->id : 0) + 1;
     struct io_stat st = {0};
-    struct snapshot s = {0};
+    CLEANUP(newcomer_done) struct newcomer n = {0};
     int rc = snapshot_stat(cx, br, id, &st);
     if (rc == 0)
-        rc = snapshot_load(cx, br, id, &s);
+        rc = snapshot_load(cx, br, id, &n.snap);
     if (rc == E_NOTFOUND) {
         ctx_reset_err(cx);
         return 0;
@@ -206,23 +314,7 @@ static int adopt_next(struct ctx *cx, struct branch *br)
     if (unreadable(rc))
         return unreadable_found(cx, br, id);
     TRY(rc);
-    bool known;
-    TRY(branch_schema_known(cx, br, s.schema_id, &known));
-    const char *why = continues(br->head, &s);
-    if (!why && !known)
-        why = "was written by somebody else and names a schema that does not exist; move the file "
-              "away, or put the schema file there";
-    if (why) {
-        fork_found(cx, br, id, why);
-        return 0;
-    }
-    int taken = take(cx, br, &s, "snapshot.adopt", &st);
-    if (taken <= 0)
-        return taken;
-    COUNT(br->table->cat, adopted);
-    log_info("catalog", "snapshot.adopted", LS("table", branch_full_name(cx, br)),
-             LI("snapshot", id), LS("uuid", s.uuid));
-    return 1;
+    return adopt(cx, br, &n, &st);
 }
 
 int branch_catch_up(struct ctx *cx, struct branch *br)

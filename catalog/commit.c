@@ -1,11 +1,11 @@
 /* commit.c - a commit's way, step by step (design section 4).
  *
- *   4a prepare   any worker: look for the outcome of an earlier try, see that what it names exists
+ *   4a prepare   any worker: look for the outcome of an earlier try, read what it names
  *   --- on the branch's strand ---
  *   1  catch up  branch_enter: what is on disk becomes what we hold
  *   2  replay    known already -> the answer given then
  *   3  base      it must be the head's successor, made on the head; else false
- *   4b decide    what the evidence says; missing evidence -> CAT_NEED, back to 4a
+ *   4b decide    conflict_check: state, commit, evidence; missing evidence -> CAT_NEED, back to 4a
  *   5  create    sync what it names; snapshot-N, if absent; durable
  *   6  record    one store transaction (record.c)
  *   7  hint      LATEST; then the answer
@@ -15,9 +15,10 @@
  *  - Step 5 is the commit. After it the head in memory is the new one, whatever 6 does.
  *  - All memory that 6 needs is taken before 5.
  *  - The verdict does not rest on anything that prepare saw and that may have changed: what can
- *    change is named in `struct evidence` with the epoch and the count of outcomes it was seen at.
+ *    change is named in `struct evidence` with the epoch and the count of outcomes it was seen at. What
+ *    files say does not change.
  */
-#include "catalog/catalog_int.h"
+#include "catalog/commit_files.h"
 
 #include "manifest/layout.h"
 #include "proto/base/inject.h"
@@ -37,9 +38,10 @@ struct evidence {
     bool looked;        /* for an earlier outcome */
     bool known;         /* there is one: success */
     bool file_looked;   /* into the file of its number, if the head was that far */
-    bool gathered;      /* the checks below were made */
-    str missing;        /* a file it names that is not there; p == NULL: none */
-    bool schema_known;
+    bool gathered;      /* what follows is there */
+    str missing; /* the statistics file that it names and that is not there; p == NULL: none */
+    enum schema_seen *schemas;
+    struct file_evidence *files; /* NULL: not looked at */
 };
 
 struct commit {
@@ -47,9 +49,23 @@ struct commit {
     struct commit_in in;
     struct snapshot snap;
     uint8_t key[OUTCOME_KEY_LEN];
+    struct table_traits *traits;
+    struct conflict_rules rules;
+    struct commit_facts *facts;  /* NULL: not read yet */
+    struct table_state *partial; /* of a table too large for a state */
+    uint64_t partial_text;       /* of the head that it is of */
     struct evidence ev;
+    struct need need; /* what the last verdict asked for */
     int needs;
 };
+
+static void commit_done(void *p)
+{
+    struct commit *cm = p;
+    facts_free(cm->facts);
+    state_free(cm->partial);
+    traits_unref(cm->traits);
+}
 
 /* Values in a JSON tree, at most `max` of them counted. Trees are no deeper than JSON_DEPTH_MAX. */
 static size_t values(const struct json *j, size_t max)
@@ -87,6 +103,8 @@ int commit_new(struct ctx *cx, struct branch *br, const struct commit_in *in, st
     struct commit *cm = ARENA_NEW(&cx->arena, struct commit);
     if (!cm)
         return ctx_nomem(cx);
+    if (arena_defer(&cx->arena, commit_done, cm) < 0)
+        return ctx_nomem(cx);
     cm->br = br;
     cm->in = *in;
     if (in->table_id.p && !str_eqz(in->table_id, br->table->id))
@@ -99,14 +117,6 @@ int commit_new(struct ctx *cx, struct branch *br, const struct commit_in *in, st
 }
 
 /* --- 4a --------------------------------------------------------------------------------------- */
-
-static struct head *head_peek(struct branch *br)
-{
-    pthread_mutex_lock(&br->mu);
-    struct head *h = br->head ? head_ref(br->head) : NULL;
-    pthread_mutex_unlock(&br->mu);
-    return h;
-}
 
 /* Was this very snapshot answered before? The store knows the recent ones, the files the older. */
 static int look_back(struct ctx *cx, struct commit *cm)
@@ -145,58 +155,73 @@ static int look_into_file(struct ctx *cx, struct commit *cm, const struct head *
     return 0;
 }
 
-struct named {
-    str paths[5];
-    size_t n;
-};
-
-static int name_add(struct ctx *cx, struct named *nm, str path)
+static int read_facts(struct ctx *cx, struct commit *cm, const struct head *h)
 {
-    if (!path.p)
-        return ctx_nomem(cx);
-    nm->paths[nm->n++] = path;
+    struct branch *br = cm->br;
+    struct meta_dir dir = branch_meta_dir(br);
+    TRY(branch_traits(cx, br, &cm->traits));
+    TRY(branch_rules(cx, br, cm->traits, &cm->rules));
+    struct facts_opts o = {.partition = traits_partition(cm->traits),
+                           .row_ids = cm->traits->row_ids,
+                           .max_bytes = br->table->cat->o.facts_max_bytes,
+                           .known_index =
+                               h && h->index_manifest.len ? h->index_manifest : STR_NONE};
+    return facts_read(cx, &dir, &cm->snap, &o, &cm->facts);
+}
+
+/* What the last verdict asked for, of what is not read anyhow. */
+static int read_needed(struct ctx *cx, struct commit *cm)
+{
+    struct need need = cm->need;
+    cm->need = (struct need){0};
+    TRY(facts_read_base(cx, cm->facts, need.manifests, need.n_manifests));
+    return need.index ? facts_read_index(cx, cm->facts) : 0;
+}
+
+/* Of a table too large for a state: what is live of the files that the commit is about. */
+static int read_partial(struct ctx *cx, struct commit *cm, const struct head *h)
+{
+    if (!atomic_load(&cm->br->streaming) || (cm->partial && cm->partial_text == head_text(h)))
+        return 0;
+    state_free(cm->partial);
+    cm->partial = NULL;
+    TRY(branch_state_for(cx, cm->br, h, cm->facts, &cm->partial));
+    cm->partial_text = head_text(h);
     return 0;
 }
 
-/* The files the snapshot itself names and its base did not. */
-static int names_new(struct ctx *cx, const struct commit *cm, const struct head *h,
-                     struct named *nm)
+static int look_at_statistics(struct ctx *cx, struct commit *cm, const struct head *h)
 {
-    const struct snapshot *s = &cm->snap;
-    str dir = str_of(cm->br->table->dir);
-    struct arena *a = &cx->arena;
-
-    nm->n = 0;
-    TRY(name_add(cx, nm, layout_manifest(a, dir, s->base_manifest_list)));
-    TRY(name_add(cx, nm, layout_manifest(a, dir, s->delta_manifest_list)));
-    if (s->changelog_manifest_list.len)
-        TRY(name_add(cx, nm, layout_manifest(a, dir, s->changelog_manifest_list)));
-    if (s->index_manifest.len && !(h && str_eq(s->index_manifest, h->index_manifest)))
-        TRY(name_add(cx, nm, layout_manifest(a, dir, s->index_manifest)));
-    if (s->statistics.len && !(h && str_eq(s->statistics, h->statistics)))
-        TRY(name_add(cx, nm, layout_statistics(a, dir, s->statistics)));
+    struct table *t = cm->br->table;
+    struct io_stat st;
+    cm->ev.missing = STR_NONE;
+    if (!cm->snap.statistics.len || (h && str_eq(cm->snap.statistics, h->statistics)))
+        return 0;
+    str path = layout_statistics(&cx->arena, str_of(t->dir), cm->snap.statistics);
+    int rc = path.p ? io_stat(t->io, cx, path, &st) : ctx_nomem(cx);
+    if (rc < 0 && rc != E_NOTFOUND)
+        return rc;
+    if (rc == E_NOTFOUND || st.is_dir)
+        cm->ev.missing = path;
+    ctx_reset_err(cx);
     return 0;
 }
 
 static int gather(struct ctx *cx, struct commit *cm, const struct head *h)
 {
     struct branch *br = cm->br;
-    struct table *t = br->table;
-    struct io_stat st;
-    struct named nm;
-
-    cm->ev.missing = STR_NONE;
-    TRY(names_new(cx, cm, h, &nm));
-    for (size_t i = 0; i < nm.n && !cm->ev.missing.p; i++) {
-        int rc = io_stat(t->io, cx, nm.paths[i], &st);
-        if (rc == E_NOTFOUND || (rc == 0 && st.is_dir))
-            cm->ev.missing = nm.paths[i];
-        else
-            TRY(rc);
+    struct conflict_evidence none = {0};
+    TRY(warehouse_space(cx, br->table->wh));
+    if (!cm->facts)
+        TRY(read_facts(cx, cm, h));
+    TRY(look_at_statistics(cx, cm, h));
+    if (!cm->facts->bad.p) {
+        TRY(read_needed(cx, cm));
+        TRY(branch_schemas_seen(cx, br, cm->facts, &cm->ev.schemas));
+        if (!cm->ev.files)
+            TRY(branch_file_evidence(cx, br, cm->traits, cm->facts, &none, &cm->ev.files));
+        TRY(read_partial(cx, cm, h));
     }
-    ctx_reset_err(cx);
-    TRY(branch_schema_known(cx, br, cm->snap.schema_id, &cm->ev.schema_known));
-    TRY(warehouse_space(cx, t->wh));
     cm->ev.gathered = true;
     return 0;
 }
@@ -271,8 +296,9 @@ static enum say replayed(const struct commit *cm)
     return old && !ev->file_looked ? NEED_MORE : GO_ON;
 }
 
-/* A null base says nothing about which snapshot N it was made on. After a rollback there are two of
- * one number, so each commit user is sent back once, to read the head again. */
+/* A null base says nothing about which snapshot N it was made on, and after a rollback there are two of
+ * one number. What its files say tells mostly; where they do not, or say that it does not fit, each commit
+ * user is sent back once, to read the head again. */
 static int user_is_new(struct ctx *cx, struct commit *cm, bool *ret)
 {
     struct branch *br = cm->br;
@@ -295,38 +321,50 @@ static int user_is_new(struct ctx *cx, struct commit *cm, bool *ret)
     return 0;
 }
 
-/* 4b. Pure: what the evidence says about a commit whose base is right. */
-static int decide(struct ctx *cx, const struct commit *cm)
+static int refused(struct ctx *cx, struct commit *cm, str message)
 {
-    const struct evidence *ev = &cm->ev;
-    if (ev->missing.p)
-        return ctx_fail(
-            cx, E_CONFLICT, RES_TABLE, branch_object(cx, cm->br),
-            "manifest-bad: snapshot %lld names %.*s, which is no file in the warehouse; "
-            "write its files before the commit, below the path of GET table",
-            (long long)cm->snap.id, STR(ev->missing));
-    if (!ev->schema_known)
-        return ctx_fail(cx, E_CONFLICT, RES_TABLE, branch_object(cx, cm->br),
-                        "schema-unknown: snapshot %lld has schema id %lld, which this table does "
-                        "not have; load the table again and write with its schema",
-                        (long long)cm->snap.id, (long long)cm->snap.schema_id);
-    return 0;
+    return ctx_fail(cx, E_CONFLICT, RES_TABLE, branch_object(cx, cm->br), "%.*s", STR(message));
 }
 
-static struct totals totals_after(const struct head *h, const struct stat_delta *d)
+/* The state to judge by. E_NEED: it must be loaded; NEED_MORE: what was read through is of another head. */
+static int state_to_judge_by(struct ctx *cx, struct commit *cm, struct table_state **ret)
 {
-    struct totals base = h ? h->totals : (struct totals){0, 0, 0};
-    struct totals t;
-    if (!d->known || base.file_count < 0)
-        return TOTALS_UNKNOWN;
-    if (__builtin_add_overflow(base.file_size_bytes, d->file_size_bytes, &t.file_size_bytes) ||
-        __builtin_add_overflow(base.file_count, d->file_count, &t.file_count) ||
-        t.file_size_bytes < 0 || t.file_count < 0)
-        return TOTALS_UNKNOWN;
-    t.last_file_creation_ms = d->last_file_creation_ms > base.last_file_creation_ms
-                                  ? d->last_file_creation_ms
-                                  : base.last_file_creation_ms;
-    return t;
+    int rc = branch_state(cx, cm->br, ret);
+    if (rc == E_CORRUPT) {
+        ctx_prefix(cx,
+                   "manifest-bad: nothing was committed, because the table itself is damaged: put "
+                   "the file back, or roll back to a snapshot that is whole");
+        return cx->err.code = E_CONFLICT;
+    }
+    if (rc != STATE_STREAM)
+        return rc;
+    if (cm->partial && cm->partial_text == head_text(cm->br->head)) {
+        *ret = cm->partial;
+        return 0;
+    }
+    return NEED_MORE;
+}
+
+/* 4b. What state, commit and evidence say about a commit whose base is right. */
+static int decide(struct ctx *cx, struct commit *cm, struct verdict *v)
+{
+    struct evidence *ev = &cm->ev;
+    struct conflict_evidence seen = {.files = ev->files, .schemas = ev->schemas};
+    struct table_state *st = NULL;
+    str why;
+    if (ev->missing.p) {
+        TRY(ctx_text(cx, &why,
+                     "manifest-bad: snapshot %lld names %.*s, which is no file in the warehouse; "
+                     "write its files before the commit, below the path of GET table",
+                     (long long)cm->snap.id, STR(ev->missing)));
+        return refused(cx, cm, why);
+    }
+    int rc = state_to_judge_by(cx, cm, &st);
+    if (rc != 0)
+        return rc;
+    TRY(conflict_check(cx, st, cm->facts, &cm->rules, &seen, v));
+    cm->need = v->need;
+    return v->kind == VERDICT_NEED ? NEED_MORE : GO_ON;
 }
 
 /* What became of snapshot-N: another's; made by us now; ours by an earlier try, and adopted now. */
@@ -348,9 +386,27 @@ static int somebody_was_first(struct ctx *cx, struct commit *cm, str path)
     bool same = rc == 0 && snapshot_same(&cm->snap, &there);
     ctx_reset_err(cx);
     rc = branch_catch_up(cx, br);
+    if (rc == E_NEED &&
+        same) /* it is ours, and told as such: it must not end in "nothing was done" */
+        rc = branch_gather(cx, br) < 0 ? E_IO : branch_catch_up(cx, br);
     if (rc < 0)
         return same ? (cx->err.code = E_UNKNOWN) : rc;
     return outcome_ring_find(&br->recent, cm->key) ? ADOPTED : LOST;
+}
+
+/* What is new with it is on disk after this, but for what io_put_after takes. */
+static int make_durable(struct ctx *cx, struct commit *cm, struct new_files *ret)
+{
+    struct branch *br = cm->br;
+    enum commit_sync sync = br->table->cat->o.sync;
+    *ret = (struct new_files){0};
+    if (sync == SYNC_OFF)
+        return 0;
+    TRY(commit_new_files(cx, br, cm->traits, &cm->snap, cm->facts, br->state, sync == SYNC_ALL,
+                         ret));
+    for (size_t i = 0; i < ret->n_elsewhere; i++)
+        TRY(io_sync(ret->elsewhere[i].io, cx, &ret->elsewhere[i].path, 1));
+    return 0;
 }
 
 /* 5. An enum made, or an error; E_UNKNOWN: the file may be there. */
@@ -360,14 +416,12 @@ static int create(struct ctx *cx, struct commit *cm)
     struct table *t = br->table;
     enum io_put_result put;
     str path = layout_snapshot(&cx->arena, str_of(t->dir), str_of(br->name), cm->snap.id);
-    struct named nm;
+    struct new_files nf;
 
     if (!path.p)
         return ctx_nomem(cx);
-    TRY(names_new(cx, cm, br->head, &nm));
-    if (t->cat->o.sync == SYNC_OFF)
-        nm.n = 0;
-    TRY(io_put_after(t->io, cx, nm.paths, nm.n, path, cm->snap.raw, &put));
+    TRY(make_durable(cx, cm, &nf));
+    TRY(io_put_after(t->io, cx, nf.own, nf.n_own, path, cm->snap.raw, &put));
     return put == IO_PUT_CREATED ? CREATED : somebody_was_first(cx, cm, path);
 }
 
@@ -400,6 +454,7 @@ static int make_known(struct ctx *cx, struct commit *cm, struct commit_pending *
     IGNORE(INJECT(COMMIT_CREATED));
     branch_file_seen(cx, br, cm->snap.id);
     branch_publish(br, head_ref(p->head));
+    branch_state_forward(cx, br, cm->facts);
     int rc = branch_record(cx, br, p);
     /* The table was dropped: there is nothing left to commit to. An external one's files stay, and with
      * them the snapshot. */
@@ -430,12 +485,12 @@ static int make_unsure(struct ctx *cx, struct commit *cm, struct commit_pending 
 static int make(struct ctx *cx, struct commit *cm, bool *ret_success)
 {
     struct branch *br = cm->br;
-    struct totals tot = totals_after(br->head, &cm->in.stats);
+    struct totals tot = totals_after(br, cm->facts);
     struct commit_pending *p =
         pending_new(cx, "commit", &cm->snap, &tot, br->head ? br->head->id : 0);
     if (!p)
         return ctx_nomem(cx);
-    int rc = commit_deltas(cx, br, &cm->in, &cm->snap, p);
+    int rc = commit_deltas(cx, br, cm->facts, p);
     if (rc == 0)
         rc = create_checked(cx, cm);
     if (rc == CREATED) {
@@ -451,11 +506,33 @@ static int make(struct ctx *cx, struct commit *cm, bool *ret_success)
     return 0;
 }
 
+static int answered_false(struct ctx *cx, struct commit *cm, const char *how, bool *ret_success)
+{
+    COUNT(cm->br->table->cat, commits_false);
+    done(cx, cm, false, how);
+    *ret_success = false;
+    return ANSWERED;
+}
+
+/* What the verdict makes of it. After a rollback a null base may be one that is gone: what does not fit is
+ * then sent back once instead of refused, and so is what brings an index of its own. */
+static int conclude(struct ctx *cx, struct commit *cm, const struct verdict *v, bool *ret_success)
+{
+    struct branch *br = cm->br;
+    bool sent_back = false, refuse = v->kind == VERDICT_REFUSE;
+    str index = br->head ? br->head->index_manifest : STR_NONE;
+    if (refuse || (cm->facts->index_name.p && !str_eq(cm->facts->index_name, index)))
+        TRY(user_is_new(cx, cm, &sent_back));
+    if (sent_back)
+        return answered_false(cx, cm, "epoch", ret_success);
+    return refuse ? refused(cx, cm, v->refusal.message) : GO_ON;
+}
+
 /* 1 to 4b. GO_ON with 5; ANSWERED: *ret_success is the answer; NEED_MORE: evidence is missing. */
 static int judge(struct ctx *cx, struct commit *cm, bool *ret_success)
 {
     struct branch *br = cm->br;
-    bool sent_back;
+    struct verdict v = {.kind = VERDICT_OK};
 
     TRY(branch_enter(cx, br));
     enum say known = replayed(cm);
@@ -468,21 +545,12 @@ static int judge(struct ctx *cx, struct commit *cm, bool *ret_success)
         return ANSWERED;
     }
     TRY(branch_may_change(cx, br));
-    *ret_success = false;
-    if (!base_right(cm, br->head)) {
-        COUNT(br->table->cat, commits_false);
-        done(cx, cm, false, "base");
-        return ANSWERED;
-    }
-    TRY(user_is_new(cx, cm, &sent_back));
-    if (sent_back) {
-        COUNT(br->table->cat, commits_false);
-        done(cx, cm, false, "epoch");
-        return ANSWERED;
-    }
+    if (!base_right(cm, br->head))
+        return answered_false(cx, cm, "base", ret_success);
     if (!cm->ev.gathered)
         return NEED_MORE;
-    return decide(cx, cm);
+    int rc = decide(cx, cm, &v);
+    return rc == GO_ON ? conclude(cx, cm, &v, ret_success) : rc;
 }
 
 int commit_run(struct ctx *cx, struct commit *cm, bool *ret_success)
@@ -513,7 +581,7 @@ int commit_run(struct ctx *cx, struct commit *cm, bool *ret_success)
     }
     if (rc == E_CONFLICT)
         COUNT(c, commits_refused);
-    else if (rc < 0)
+    else if (rc < 0 && rc != E_NEED)
         COUNT(c, commits_failed);
     TRY(rc);
     *ret_success = success;

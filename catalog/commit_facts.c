@@ -170,15 +170,14 @@ static int read_all(struct ctx *cx, struct commit_facts *f, struct fact_manifest
 
 static int read_lists(struct ctx *cx, struct commit_facts *f, const struct snapshot *s)
 {
-    struct fact_manifest *changelog;
-    size_t n;
     TRY(read_list(cx, f, s->delta_manifest_list, s->delta_size, &f->delta, &f->n_delta));
     TRY(read_all(cx, f, f->delta, f->n_delta, delta_entry));
     TRY(read_list(cx, f, s->base_manifest_list, s->base_size, &f->base, &f->n_base));
     if (!s->changelog_manifest_list.len)
         return 0;
-    TRY(read_list(cx, f, s->changelog_manifest_list, s->changelog_size, &changelog, &n));
-    return read_all(cx, f, changelog, n, changelog_entry);
+    TRY(read_list(cx, f, s->changelog_manifest_list, s->changelog_size, &f->changelog,
+                  &f->n_changelog));
+    return read_all(cx, f, f->changelog, f->n_changelog, changelog_entry);
 }
 
 /* Lists are read in a context of their own: what they take is given back. */

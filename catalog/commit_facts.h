@@ -52,8 +52,8 @@ struct commit_facts {
     struct fact *entries;
     size_t n_entries, n_added; /* n_added: without level changes */
     size_t cap_entries, cap_dead;
-    struct fact_manifest *base, *delta;
-    size_t n_base, n_delta;
+    struct fact_manifest *base, *delta, *changelog;
+    size_t n_base, n_delta, n_changelog;
     int64_t *schema_ids; /* of the snapshot and of what it adds, ascending, each once */
     size_t n_schema_ids;
     struct index_set *index; /* NULL: not read, it is the one the caller has */

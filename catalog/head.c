@@ -5,6 +5,7 @@
 #include "catalog/catalog_int.h"
 
 #include "proto/base/assert.h"
+#include "proto/base/hash.h"
 #include "proto/base/mem.h"
 #include "proto/json/json.h"
 
@@ -31,6 +32,25 @@ static str put(char **at, str s)
         memcpy(p, s.p, s.len);
     *at += s.len;
     return str_n(p, s.len);
+}
+
+/* 0 says "none", 1 "no head". */
+uint64_t text_of(str snapshot_json)
+{
+    return hash64(snapshot_json.p, snapshot_json.len) | 2;
+}
+
+uint64_t head_text(const struct head *h)
+{
+    return h ? h->text : 1;
+}
+
+struct head *head_peek(struct branch *br)
+{
+    pthread_mutex_lock(&br->mu);
+    struct head *h = br->head ? head_ref(br->head) : NULL;
+    pthread_mutex_unlock(&br->mu);
+    return h;
 }
 
 struct head *head_new(struct ctx *cx, const struct snapshot *s, const struct totals *t,
@@ -62,6 +82,7 @@ struct head *head_new(struct ctx *cx, const struct snapshot *s, const struct tot
     h->schema_id = s->schema_id;
     h->total_records = s->total_record_count;
     h->recorded_ms = recorded_ms;
+    h->text = text_of(s->raw);
     h->totals = *t;
     memcpy(h->key, key, sizeof h->key);
     h->uuid = put(&at, texts[0]);

@@ -110,7 +110,8 @@ static void resume_run(struct strand_task *task)
     struct resume *r = (struct resume *)task;
     struct ctx cx;
     ctx_init(&cx, RESUME_ARENA_MAX);
-    if (branch_enter(&cx, r->br) < 0)
+    int rc = branch_enter(&cx, r->br);
+    if (rc < 0 && rc != E_NEED) /* a snapshot to adopt waits for the first request */
         log_warn("catalog", "intent.waits", LS("table", branch_full_name(&cx, r->br)),
                  LZ("err", cx.err.msg));
     ctx_done(&cx);

@@ -251,35 +251,6 @@ static int stats_make(struct ctx *cx, const struct partitioning *p, const struct
     return 0;
 }
 
-/* --- commits ---------------------------------------------------------------------------------- */
-
-/* Clients send none, or an empty list, with a commit that only moves manifests. One that changes how
- * many rows there are has done more than it says. */
-static bool told_all(const struct branch *br, const struct commit_in *in, const struct snapshot *s)
-{
-    int64_t before = br->head ? br->head->total_records : 0;
-    if (!in->stats.known)
-        return false;
-    return in->n_partitions > 0 || (s->delta_record_count == 0 && s->total_record_count == before);
-}
-
-int commit_deltas(struct ctx *cx, struct branch *br, const struct commit_in *in,
-                  const struct snapshot *s, struct commit_pending *p)
-{
-    const struct partitioning *by;
-    struct partition_delta *parts = NULL;
-    enum fit fit;
-    if (!told_all(br, in, s))
-        return 0;
-    TRY(partitioning_here(cx, br, &by));
-    if (!by->managed)
-        return 0;
-    TRY(stats_make(cx, by, in->partitions, in->n_partitions, &parts, &fit));
-    if (fit != FITS)
-        return 0;
-    return pending_keep(p, parts, in->n_partitions) < 0 ? ctx_nomem(cx) : 0;
-}
-
 /* --- reading ---------------------------------------------------------------------------------- */
 
 static int unknown(struct ctx *cx, struct branch *br)

@@ -112,6 +112,16 @@ static bool place_at(const struct warehouse *w, str path, struct place *ret)
     return true;
 }
 
+bool place_io(const struct warehouse *w, str path, struct io **ret_io, str *ret_path)
+{
+    struct place pl;
+    if (!place_at(w, path, &pl))
+        return false;
+    *ret_io = pl.io;
+    *ret_path = pl.dir;
+    return true;
+}
+
 /* Would the server itself put something else there: a database, its own trash? */
 static bool is_reserved(const struct warehouse *w, str dir)
 {

@@ -129,6 +129,7 @@ int table_alter(struct ctx *cx, struct branch *br, const struct json *changes)
 {
     TRY(ctx_check_deadline(cx));
     partitioning_forget(br);
+    branch_traits_forget(br);
     TRY(br->table->managed ? alter_files(cx, br, changes) : alter_row(cx, br, changes));
     log_info("catalog", "table.altered", LS("table", branch_full_name(cx, br)),
              LS("by", cx->principal), LS("req", cx->request_id));

@@ -18,6 +18,20 @@ static void branch_ref(struct branch *br)
     pthread_mutex_unlock(&br->table->mu);
 }
 
+/* catalog.states.mu is held and the branch has a state: neither it nor its table is freed meanwhile. */
+bool branch_try_ref(struct branch *br)
+{
+    struct table *t = br->table;
+    pthread_mutex_lock(&t->mu);
+    int refs = atomic_load(&br->gone) ? 0 : atomic_load(&t->refs);
+    while (refs > 0 && !atomic_compare_exchange_weak(&t->refs, &refs, refs + 1))
+        ;
+    if (refs > 0)
+        br->refs++;
+    pthread_mutex_unlock(&t->mu);
+    return refs > 0;
+}
+
 static void strand_keep(void *owner)
 {
     branch_ref(owner);
@@ -43,6 +57,8 @@ struct branch *table_branch_new(struct table *t, str name)
     map_init(&br->users);
     strand_init(&br->strand, t->cat->o.strands, str_of(t->wh->tenant), t->cat->o.strand_max);
     strand_owner(&br->strand, br, strand_keep, strand_drop);
+    strand_init(&br->loads, t->cat->o.loads, str_of(t->wh->tenant), t->cat->o.strand_max);
+    strand_owner(&br->loads, br, strand_keep, strand_drop);
     return br;
 }
 
@@ -60,6 +76,10 @@ void branch_forget_users(struct branch *br)
 void table_branch_free(struct branch *br)
 {
     strand_done(&br->strand);
+    strand_done(&br->loads);
+    branch_state_drop(br);
+    arrival_free(br->arrival);
+    traits_unref(br->traits);
     if (br->forked)
         atomic_fetch_sub(&br->table->cat->n_forked, 1);
     pending_free(br->pending);
@@ -205,6 +225,16 @@ int branch_defer_unref(struct ctx *cx, struct branch *br)
 struct strand *branch_strand(struct branch *br)
 {
     return &br->strand;
+}
+
+struct strand *branch_loads(struct branch *br)
+{
+    return &br->loads;
+}
+
+struct branch *branch_of_strand(struct strand *s)
+{
+    return s->owner;
 }
 
 str branch_object(struct ctx *cx, struct branch *br)

@@ -2,7 +2,7 @@
  *
  *   rq_on_head  ->  [auth_load on a worker]  ->  body  ->  rq_on_end  ->  handler
  *   handler: STEP_DONE | STEP_WORKER: rq->next on the tenant's lane | STEP_STRAND: rq->next on
- * rq->strand
+ * rq->strand | E_NEED of a turn: branch_gather on the branch's loads, then rq->next on rq->strand again
  *
  * The order is part of the contract: 404 and 405 for paths that are not ours, then 401 before
  * anything the caller could learn from, then 404 for the warehouse, then 413 and 503.
@@ -27,6 +27,8 @@
 #include "server/server.h"
 
 #define REQUEST_ID_MAX 64
+#define GATHERS_MAX    3  /* off the strand; then a turn reads what it misses itself */
+#define TURNS_MAX      16 /* of one request that always misses something */
 
 /* --- request ids ------------------------------------------------------------------------------ */
 
@@ -138,10 +140,10 @@ static str lane_of(const struct request *rq)
     return rq->cx.tenant.len ? rq->cx.tenant : STR_LIT("-");
 }
 
-static enum verdict answer(struct request *rq, int rc);
+static enum rq_verdict answer(struct request *rq, int rc);
 
 /* In a pool: the answer is there, or the request went on to its next phase. */
-static void unpark_when_done(struct request *rq, enum verdict v)
+static void unpark_when_done(struct request *rq, enum rq_verdict v)
 {
     if (v == RQ_ANSWER)
         http_unpark(rq->http);
@@ -154,11 +156,32 @@ static void on_worker(struct pool_item *it)
     unpark_when_done(rq, answer(rq, rc < 0 ? rc : rq->next(rq)));
 }
 
+/* A turn. It keeps its place when what it misses was read a few times and was too old each time. */
+static int turn(struct request *rq)
+{
+    int rc = ctx_check_deadline(&rq->cx);
+    if (rc == 0)
+        rc = rq->next(rq);
+    while (rc == E_NEED && rq->gathers >= GATHERS_MAX && rq->gathers < TURNS_MAX) {
+        rq->gathers++;
+        rc = branch_gather(&rq->cx, branch_of_strand(rq->strand));
+        if (rc == 0)
+            rc = rq->next(rq);
+    }
+    return rc;
+}
+
 static void on_strand(struct strand_task *t)
 {
     struct request *rq = (struct request *)((char *)t - offsetof(struct request, task));
-    int rc = ctx_check_deadline(&rq->cx);
-    unpark_when_done(rq, answer(rq, rc < 0 ? rc : rq->next(rq)));
+    unpark_when_done(rq, answer(rq, turn(rq)));
+}
+
+static void on_loads(struct strand_task *t)
+{
+    struct request *rq = (struct request *)((char *)t - offsetof(struct request, task));
+    int rc = branch_gather(&rq->cx, branch_of_strand(rq->strand));
+    unpark_when_done(rq, answer(rq, rc < 0 ? rc : STEP_STRAND));
 }
 
 static int full(struct request *rq, int rc)
@@ -181,6 +204,14 @@ static int post_strand(struct request *rq)
     int rc = here ? strand_run(rq->strand, &rq->task) : strand_post(rq->strand, &rq->task);
     atomic_fetch_sub_explicit(&srv->inline_turns, 1, memory_order_relaxed);
     return rc;
+}
+
+/* What the turn misses is read where nobody's turn waits for it. */
+static int post_loads(struct request *rq)
+{
+    rq->gathers++;
+    rq->task.fn = on_loads;
+    return strand_post(branch_loads(branch_of_strand(rq->strand)), &rq->task);
 }
 
 /* On no room the caller still has the request. From a strand it is not a new request any more, so
@@ -211,14 +242,18 @@ static int no_room(struct request *rq)
 }
 
 /* What a phase returned: an answer, or the next phase. */
-static enum verdict answer(struct request *rq, int rc)
+static enum rq_verdict answer(struct request *rq, int rc)
 {
-    if (rc == STEP_WORKER || rc == STEP_STRAND) {
-        rc = post(rq, rc);
+    if (rc == STEP_WORKER || rc == STEP_STRAND || (rc == E_NEED && rq->gathers < TURNS_MAX)) {
+        rc = rc == E_NEED ? post_loads(rq) : post(rq, rc);
         if (rc == 0)
             return RQ_PARKED;
         rc = full(rq, rc);
     }
+    if (rc == E_NEED)
+        rc = ctx_fail(&rq->cx, E_BUSY, RES_NONE, STR_NONE,
+                      "the table moves faster than its files can be read; nothing was done, try "
+                      "again");
     if (rc == STEP_DONE && buf_fail(&rq->res.body) < 0)
         rc = no_room(rq);
     if (rc < 0 && rq->branch)
@@ -325,7 +360,7 @@ static int check_head(struct request *rq, int64_t content_length)
     return check_size(rq, content_length);
 }
 
-enum verdict rq_on_head(struct request *rq, int64_t content_length)
+enum rq_verdict rq_on_head(struct request *rq, int64_t content_length)
 {
     int rc = check_head(rq, content_length);
     if (rc == AUTH_ASK)
@@ -336,7 +371,7 @@ enum verdict rq_on_head(struct request *rq, int64_t content_length)
     return RQ_ANSWER;
 }
 
-enum verdict rq_on_end(struct request *rq)
+enum rq_verdict rq_on_end(struct request *rq)
 {
     const struct config *c = srv_config(rq->srv);
     bool reads = rq->route->method == METHOD_GET;

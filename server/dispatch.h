@@ -4,17 +4,17 @@
 
 #include "server/request.h"
 
-enum verdict {
+enum rq_verdict {
     RQ_READ,   /* go on: read the body, then rq_on_end */
     RQ_PARKED, /* another thread has it; http_unpark will follow, then ask again */
     RQ_ANSWER, /* rq->res is the answer */
 };
 /* The headers are there: draining, route, token, warehouse, size. content_length < 0: not told.
  * After RQ_PARKED it is called once more. (HTTP thread) */
-enum verdict rq_on_head(struct request *rq, int64_t content_length);
+enum rq_verdict rq_on_head(struct request *rq, int64_t content_length);
 /* rq->body is whole. RQ_PARKED: the answer is in rq->res when http_unpark was called. (HTTP thread)
  */
-enum verdict rq_on_end(struct request *rq);
+enum rq_verdict rq_on_end(struct request *rq);
 /* Makes `code` (its record is in rq->cx) the answer; logs and counts it. (the thread that has rq)
  */
 void rq_fail(struct request *rq, int code);

@@ -185,6 +185,7 @@ static void write_http(struct server *srv, struct buf *b)
     } pools[] = {
         {"workers", srv->workers},
         {"strands", srv->strands},
+        {"loads", srv->loads},
         {"background", srv->background},
         {"syncs", srv->syncs},
     };
@@ -203,6 +204,8 @@ static void write_catalog(struct server *srv, struct buf *b)
     CAT_COUNTS(X)
 #undef X
     gauge(b, "latch_tables_cached", "table handles in memory", n.tables_cached);
+    gauge(b, "latch_states", "branches whose live files are in memory", n.states);
+    gauge(b, "latch_state_bytes", "memory that these take", n.state_bytes);
     gauge(b, "latch_branches_forked",
           "branches in memory that take no change until their files are right", n.branches_forked);
 }

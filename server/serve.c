@@ -106,6 +106,7 @@ static int make_pools(struct process *p, const struct config *c)
     struct server *srv = &p->srv;
     TRY(make_pool(&p->cx, "background", BACKGROUND, BACKGROUND_MAX, 0, &srv->background));
     TRY(make_pool(&p->cx, "sync", c->sync_threads, SYNC_MAX, 0, &srv->syncs));
+    TRY(make_pool(&p->cx, "load", c->load_threads, c->tables_max, 0, &srv->loads));
     TRY(make_pool(&p->cx, "strand", c->strand_threads, c->tables_max, 0, &srv->strands));
     return make_pool(&p->cx, "worker", c->worker_threads, c->queue_max, c->queue_tenant_max,
                      &srv->workers);
@@ -135,6 +136,7 @@ static int open_catalog(struct process *p, const struct config *c)
     TRY(split_roots(&p->cx, c->external_roots, &roots, &n_roots));
     struct catalog_opts o = {.store = p->srv.store,
                              .strands = p->srv.strands,
+                             .loads = p->srv.loads,
                              .background = p->srv.background,
                              .syncs = p->srv.syncs,
                              .strand_max = (size_t)c->commit_queue_max,
@@ -151,7 +153,12 @@ static int open_catalog(struct process *p, const struct config *c)
                              .outcome_keep_ms = c->outcome_keep_ms,
                              .outcome_max = c->outcome_max,
                              .audit_keep_ms = c->audit_keep_ms,
-                             .snapshot_max_bytes = (size_t)c->snapshot_max};
+                             .snapshot_max_bytes = (size_t)c->snapshot_max,
+                             .verify = (enum verify_files)c->verify_files,
+                             .state_memory = (size_t)c->state_memory,
+                             .state_table_max = (size_t)c->state_table_max,
+                             .state_gone_max = (size_t)c->state_gone_max,
+                             .facts_max_bytes = (size_t)c->commit_memory};
     return catalog_open(&p->cx, &o, &p->srv.cat);
 }
 
@@ -290,6 +297,7 @@ static void stop(struct process *p)
     if (p->listen_fd >= 0)
         close(p->listen_fd);
     pool_free(srv->workers);
+    pool_free(srv->loads);
     pool_free(srv->strands);
     pool_free(srv->background);
     catalog_close(srv->cat);

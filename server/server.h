@@ -17,7 +17,7 @@ struct server {
     _Atomic(const struct config *) config; /* replaced by SIGHUP; old ones stay to the end */
     struct store *store;
     struct catalog *cat;
-    struct pool *workers, *strands, *background, *syncs;
+    struct pool *workers, *loads, *strands, *background, *syncs;
     struct router *router;
     struct metrics *metrics;
     struct http *http;

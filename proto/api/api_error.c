@@ -46,6 +46,7 @@ int api_error_status(int code)
     case E_INTERNAL:
     case E_UNKNOWN:
     case E_STATE:
+    case E_NEED:
         return 500;
     }
     return 500;

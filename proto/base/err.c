@@ -24,6 +24,7 @@ static const char *const code_names[] = {
     [-E_INTERNAL] = "E_INTERNAL",
     [-E_UNKNOWN] = "E_UNKNOWN",
     [-E_STATE] = "E_STATE",
+    [-E_NEED] = "E_NEED",
 };
 _Static_assert(sizeof(code_names) / sizeof(code_names[0]) == ERR_CODES, "a name for every code");
 

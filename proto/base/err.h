@@ -26,10 +26,12 @@ enum err {
     E_NOMEM = -15,       /* 500 */
     E_INTERNAL = -16,    /* a bug of ours: 500 */
     E_UNKNOWN = -17,     /* it may have happened; only a later read can tell: 500 */
+    E_NEED = -19,        /* nothing was done yet: something must be read off the strand first. Never
+                            answered: whoever runs turns gathers it and runs the turn again */
     E_STATE = -18,       /* what is there does not allow it (Java's IllegalStateException); nothing
                             was done: 500, which is what Paimon's clients expect for it */
 };
-enum { ERR_CODES = 19 };
+enum { ERR_CODES = 20 };
 
 /* What Paimon's error body calls resourceType. */
 enum res {

@@ -147,3 +147,11 @@ bool strand_idle(struct strand *s)
     unlock(s);
     return idle;
 }
+
+bool strand_waits(struct strand *s)
+{
+    lock(s);
+    bool waits = s->head != NULL;
+    unlock(s);
+    return waits;
+}

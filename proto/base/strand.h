@@ -41,5 +41,6 @@ int strand_post(struct strand *s, struct strand_task *t) WARN_UNUSED; /* E_BUSY:
  * another thread would cost more than most tasks. What others post meanwhile goes to the pool. */
 int strand_run(struct strand *s, struct strand_task *t) WARN_UNUSED;
 bool strand_idle(struct strand *s);
+bool strand_waits(struct strand *s); /* is there a task that has not begun? */
 
 #endif

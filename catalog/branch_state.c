@@ -1,0 +1,366 @@
+/* branch_state.c - the state of a branch: who has it, how it comes and goes.
+ *
+ * The state belongs to the strand. Reading it may take long, so the strand does not: a turn that misses
+ * it ends with E_NEED, whoever runs turns calls branch_gather off the strand, and what that read lies in
+ * the branch as its *arrival* until the next turn picks it up. An arrival is of one head (by the text of
+ * its snapshot): if the head has moved meanwhile it is thrown away and asked for again. Requests that
+ * miss the same state queue up on the branch's second strand, `loads`, so that it is read once.
+ *
+ * With the state comes what the snapshot file after the head says, if there is one, so that catch-up can
+ * adopt it without a look at the disk.
+ *
+ * A table that does not fit in state.table-max has no state: `streaming`. Each commit then reads the
+ * manifests through for what it needs (commit.c).
+ *
+ * Invariant: state_text is the text that the state is at, or 0. */
+#include "catalog/catalog_int.h"
+
+#include "manifest/layout.h"
+#include "proto/base/log.h"
+#include "proto/base/mem.h"
+
+#define GATHER_ARENA_MAX ((size_t)256 << 20)
+
+struct arrival {
+    uint64_t text; /* of the head that it is for */
+    struct table_state *state;
+    bool too_large;
+    char *damage; /* why there is no state: the head's own files */
+    struct commit_facts *next;
+    uint64_t next_text; /* of the snapshot that `next` is about */
+};
+
+void arrival_free(struct arrival *a)
+{
+    if (!a)
+        return;
+    state_free(a->state);
+    facts_free(a->next);
+    mem_free(a->damage);
+    mem_free(a);
+}
+
+struct meta_dir branch_meta_dir(struct branch *br)
+{
+    return (struct meta_dir){br->table->io, str_of(br->table->dir)};
+}
+
+/* --- traits ----------------------------------------------------------------------------------- */
+
+int branch_traits(struct ctx *cx, struct branch *br, struct table_traits **ret)
+{
+    struct schema_at at;
+    struct table_traits *fresh;
+    pthread_mutex_lock(&br->mu);
+    struct table_traits *t = br->traits ? traits_ref(br->traits) : NULL;
+    pthread_mutex_unlock(&br->mu);
+    if (!t) {
+        int rc = schema_of_branch(cx, br, &at);
+        if (rc == E_NOTFOUND) {
+            ctx_reset_err(cx);
+            return branch_gone(cx, br);
+        }
+        TRY(rc);
+        TRY(traits_new(cx, at.json, at.id, &fresh));
+        t = traits_ref(fresh);
+        pthread_mutex_lock(&br->mu);
+        struct table_traits *old = br->traits;
+        br->traits = fresh;
+        pthread_mutex_unlock(&br->mu);
+        traits_unref(old);
+    }
+    *ret = t;
+    return 0;
+}
+
+void branch_traits_forget(struct branch *br)
+{
+    pthread_mutex_lock(&br->mu);
+    struct table_traits *t = br->traits;
+    br->traits = NULL;
+    pthread_mutex_unlock(&br->mu);
+    traits_unref(t);
+}
+
+/* --- off the strand --------------------------------------------------------------------------- */
+
+static struct state_opts state_opts_of(const struct branch *br, const struct table_traits *traits)
+{
+    const struct catalog_opts *o = &br->table->cat->o;
+    return (struct state_opts){.partition = traits_partition(traits),
+                               .row_ids = traits->row_ids,
+                               .max_bytes = o->state_table_max,
+                               .gone_max = o->state_gone_max};
+}
+
+static int load(struct ctx *cx, struct branch *br, const struct table_traits *traits,
+                const struct head *h, struct table_state **ret)
+{
+    struct catalog *c = br->table->cat;
+    struct meta_dir dir = branch_meta_dir(br);
+    struct snapshot s;
+    struct state_opts o = state_opts_of(br, traits);
+    if (h)
+        TRY(snapshot_decode_file(cx, h->json, STR_LIT("head"), &s));
+    TRY(state_load(cx, &dir, h ? &s : NULL, &o, ret));
+    COUNT(c, states_loaded);
+    return 0;
+}
+
+/* The state at `h`, or why there is none. */
+static int load_into(struct ctx *cx, struct branch *br, const struct table_traits *traits,
+                     const struct head *h, struct arrival *a)
+{
+    int rc = load(cx, br, traits, h, &a->state);
+    if (rc == E_TOOBIG) {
+        a->too_large = true;
+        log_info("catalog", "state.too_large", LS("table", branch_full_name(cx, br)),
+                 LZ("next", "its manifests are read through for each commit; state.table-max "
+                            "allows more"));
+    } else if (rc == E_CORRUPT || rc == E_UNSUPPORTED) {
+        a->damage = str_heap(str_of(cx->err.msg));
+        if (!a->damage)
+            return ctx_nomem(cx);
+    } else if (rc < 0) {
+        return rc;
+    }
+    ctx_reset_err(cx);
+    return 0;
+}
+
+static int list_names(struct ctx *cx, const struct meta_dir *d, str list, struct map *into)
+{
+    struct manifest_file *m;
+    size_t n;
+    TRY(meta_list(cx, d, list, SIZE_ANY, &m, &n));
+    for (size_t i = 0; i < n; i++)
+        if (map_put(into, m[i].name, (void *)m) < 0)
+            return ctx_nomem(cx);
+    return 0;
+}
+
+/* Of the base list those manifests that the head did not have. */
+static int read_new_base(struct ctx *cx, struct branch *br, const struct head *h,
+                         struct commit_facts *f)
+{
+    CLEANUP(map_done) struct map known;
+    struct meta_dir dir = branch_meta_dir(br);
+    size_t n = 0, *which = ARENA_ARRAY(&cx->arena, size_t, f->n_base + 1);
+    map_init(&known);
+    if (!which)
+        return ctx_nomem(cx);
+    if (h)
+        TRY(list_names(cx, &dir, h->base_list, &known));
+    if (h)
+        TRY(list_names(cx, &dir, h->delta_list, &known));
+    for (size_t i = 0; i < f->n_base; i++)
+        if (!map_get(&known, f->base[i].name))
+            which[n++] = i;
+    return facts_read_base(cx, f, which, n);
+}
+
+static int read_next(struct ctx *cx, struct branch *br, const struct table_traits *traits,
+                     const struct head *h, struct arrival *a)
+{
+    struct meta_dir dir = branch_meta_dir(br);
+    struct snapshot s;
+    struct facts_opts o = {.partition = traits_partition(traits),
+                           .row_ids = traits->row_ids,
+                           .max_bytes = br->table->cat->o.facts_max_bytes,
+                           .known_index =
+                               h && h->index_manifest.len ? h->index_manifest : STR_NONE};
+    int64_t id = (h ? h->id : 0) + 1;
+    int rc = snapshot_load(cx, br, id, &s);
+    if (rc == E_NOTFOUND || rc == E_CORRUPT) { /* catch-up says what is wrong with it */
+        ctx_reset_err(cx);
+        return 0;
+    }
+    TRY(rc);
+    if (a->next && a->next_text == text_of(s.raw))
+        return 0;
+    facts_free(a->next);
+    a->next = NULL;
+    TRY(facts_read(cx, &dir, &s, &o, &a->next));
+    a->next_text = text_of(s.raw);
+    rc = a->next->bad.p ? 0 : read_new_base(cx, br, h, a->next);
+    if (rc == E_CORRUPT) /* the head's own lists */
+        ctx_reset_err(cx);
+    return rc == E_CORRUPT ? 0 : rc;
+}
+
+static int gather(struct ctx *cx, struct branch *br, const struct head *h, struct arrival *a)
+{
+    struct table_traits *traits;
+    bool streaming = atomic_load(&br->streaming);
+    bool there = a->state || a->too_large || atomic_load(&br->state_text) == a->text;
+    TRY(branch_traits(cx, br, &traits));
+    int rc = there || streaming ? 0 : load_into(cx, br, traits, h, a);
+    if (rc == 0)
+        rc = read_next(cx, br, traits, h, a);
+    if (rc == 0 && (streaming || a->too_large) && a->next && !a->next->bad.p)
+        rc = branch_state_for(cx, br, h, a->next, &a->state);
+    traits_unref(traits);
+    return rc;
+}
+
+/* What arrived for this text, or a new one. */
+static struct arrival *arrival_take(struct branch *br, uint64_t text)
+{
+    pthread_mutex_lock(&br->mu);
+    struct arrival *a = br->arrival;
+    br->arrival = NULL;
+    pthread_mutex_unlock(&br->mu);
+    if (a && a->text == text && !a->damage)
+        return a;
+    arrival_free(a);
+    a = mem_zalloc(sizeof *a);
+    if (a)
+        a->text = text;
+    return a;
+}
+
+static void arrival_put(struct branch *br, struct arrival *a)
+{
+    pthread_mutex_lock(&br->mu);
+    struct arrival *old = br->arrival;
+    br->arrival = a;
+    pthread_mutex_unlock(&br->mu);
+    arrival_free(old);
+}
+
+int branch_gather(struct ctx *cx, struct branch *br)
+{
+    struct ctx own;
+    struct head *h = head_peek(br);
+    struct arrival *a = arrival_take(br, head_text(h));
+    if (!a) {
+        head_unref(h);
+        return ctx_nomem(cx);
+    }
+    ctx_init(&own,
+             GATHER_ARENA_MAX); /* one request's deadline does not end it: it serves others too */
+    int rc = gather(&own, br, h, a);
+    if (rc < 0) {
+        cx->err = own.err;
+        arrival_free(a);
+    } else {
+        arrival_put(br, a);
+    }
+    ctx_done(&own);
+    head_unref(h);
+    return rc;
+}
+
+int branch_state_for(struct ctx *cx, struct branch *br, const struct head *h,
+                     const struct commit_facts *f, struct table_state **ret)
+{
+    struct table_traits *traits;
+    struct meta_dir dir = branch_meta_dir(br);
+    struct snapshot s;
+    TRY(branch_traits(cx, br, &traits));
+    struct state_opts o = state_opts_of(br, traits);
+    int rc = h ? snapshot_decode_file(cx, h->json, STR_LIT("head"), &s) : 0;
+    if (rc == 0)
+        rc = state_load_for(cx, &dir, h ? &s : NULL, &o, f, ret);
+    if (rc == 0)
+        COUNT(br->table->cat, states_streamed);
+    traits_unref(traits);
+    return rc;
+}
+
+/* --- on the strand ---------------------------------------------------------------------------- */
+
+void branch_state_drop(struct branch *br)
+{
+    atomic_store(&br->state_text, 0);
+    atomic_store(&br->streaming, false);
+    if (!br->state)
+        return;
+    states_remove(br);
+    state_free(br->state);
+    br->state = NULL;
+}
+
+static void install(struct branch *br, struct table_state *st, uint64_t text)
+{
+    branch_state_drop(br);
+    br->state = st;
+    atomic_store(&br->state_text, text);
+    states_touch(br);
+}
+
+/* The files of the head itself cannot be read: it says which, once for each time it was tried. */
+static int damaged(struct ctx *cx, struct branch *br, struct arrival *a)
+{
+    IGNORE(ctx_fail(cx, E_CORRUPT, RES_TABLE, branch_object(cx, br), "%s", a->damage));
+    arrival_free(a);
+    return cx->err.code;
+}
+
+int branch_state(struct ctx *cx, struct branch *br, struct table_state **ret)
+{
+    uint64_t text = head_text(br->head);
+    if (br->state && atomic_load(&br->state_text) == text) {
+        *ret = br->state;
+        return 0;
+    }
+    if (atomic_load(&br->streaming))
+        return STATE_STREAM;
+    pthread_mutex_lock(&br->mu);
+    struct arrival *a = br->arrival;
+    bool right = a && a->text == text;
+    struct table_state *st = right && !a->too_large ? a->state : NULL;
+    if (st)
+        a->state = NULL;
+    if (right && a->damage)
+        br->arrival = NULL;
+    pthread_mutex_unlock(&br->mu);
+    if (right && a->damage)
+        return damaged(cx, br, a);
+    if (right && a->too_large) {
+        branch_state_drop(br);
+        atomic_store(&br->streaming, true);
+        return STATE_STREAM;
+    }
+    if (!st)
+        return E_NEED;
+    install(br, st, text);
+    *ret = st;
+    return 0;
+}
+
+bool branch_next_take(struct branch *br, uint64_t text, struct commit_facts **ret,
+                      struct table_state **ret_partial)
+{
+    pthread_mutex_lock(&br->mu);
+    struct arrival *a = br->arrival;
+    bool there = a && a->text == head_text(br->head) && a->next && a->next_text == text;
+    if (there) {
+        *ret = a->next;
+        a->next = NULL;
+        bool partial = a->too_large || atomic_load(&br->streaming);
+        *ret_partial = partial ? a->state : NULL;
+        a->state = partial ? NULL : a->state;
+    }
+    pthread_mutex_unlock(&br->mu);
+    return there;
+}
+
+void branch_state_forward(struct ctx *cx, struct branch *br, const struct commit_facts *f)
+{
+    struct ctx own;
+    if (!br->state)
+        return;
+    ctx_init(&own, 0);
+    int rc = state_apply(&own, br->state, f);
+    if (rc < 0) {
+        log_warn("catalog", "state.dropped", LS("table", branch_full_name(cx, br)),
+                 LI("snapshot", f->id), LZ("err", own.err.msg),
+                 LZ("next", "it is loaded again when it is needed"));
+        branch_state_drop(br);
+    } else {
+        atomic_store(&br->state_text, head_text(br->head));
+        states_touch(br);
+    }
+    ctx_done(&own);
+}

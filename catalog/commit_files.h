@@ -1,0 +1,32 @@
+/* commit_files.h - where the files are that a commit names, and which of them are new with it: those must
+ * be on disk before its snapshot is (commit.sync). */
+#ifndef LATCH_CATALOG_COMMIT_FILES_H
+#define LATCH_CATALOG_COMMIT_FILES_H
+
+#include "catalog/catalog_int.h"
+
+struct new_files { /* in the context's arena; paths are below their io */
+    str *own;      /* in the table's io */
+    size_t n_own;
+    struct {
+        struct io *io;
+        str path;
+    } * elsewhere; /* external paths */
+    size_t n_elsewhere;
+};
+/* Lists, manifests, index files and statistics that `s` names and the head does not; with `data` the data
+ * files, too. `st` is the state at the head: NULL: not known, then nothing that an index manifest names is
+ * left out. Pure but for memory. */
+int commit_new_files(struct ctx *cx, struct branch *br, const struct table_traits *traits,
+                     const struct snapshot *s, struct commit_facts *f, const struct table_state *st,
+                     bool data, struct new_files *ret) WARN_UNUSED;
+
+/* What conflict_check may know of the table; roots are in the context's arena. */
+int branch_rules(struct ctx *cx, struct branch *br, const struct table_traits *traits,
+                 struct conflict_rules *ret) WARN_UNUSED;
+/* Are the data files there that the commit adds? See file_evidence_gather. (any thread that may block) */
+int branch_file_evidence(struct ctx *cx, struct branch *br, const struct table_traits *traits,
+                         struct commit_facts *f, const struct conflict_evidence *ev,
+                         struct file_evidence **ret) WARN_UNUSED;
+
+#endif
