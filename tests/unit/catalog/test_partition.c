@@ -52,8 +52,9 @@ static size_t files_of(struct draft *d, const struct api_stat *s, struct fx_entr
 {
     static const char *const keys[] = {"dt", "hh"};
     static const str names[] = {STR_LIT("dt"), STR_LIT("hh")};
-    struct fx_entry live[64], of = {0};
-    size_t n_live = d->prev ? fx_live(&f, d->prev, live, 64) : 0, n = 0, k = 0;
+    static struct fx_entry live[512];
+    struct fx_entry of = {0};
+    size_t n_live = d->prev ? fx_live(&f, d->prev, live, 512) : 0, n = 0, k = 0;
     str values[2];
     while (k < 2 && json_get(s->spec, keys[k])) {
         values[k] = json_get(s->spec, keys[k])->s;
