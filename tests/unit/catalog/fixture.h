@@ -34,6 +34,7 @@
 #include "proto/base/mem.h"
 #include "proto/base/rand.h"
 #include "proto/json/json.h"
+#include "tests/unit/catalog/fixture_meta.h"
 
 #define FN        static __attribute__((unused))
 #define S(lit)    STR_LIT(lit)
@@ -1168,7 +1169,28 @@ struct draft { /* a snapshot and its commit request */
     size_t n_partitions;
     bool no_files;       /* what it names is not written */
     int64_t deadline_ms; /* of the request */
+
+    /* What its lists say. */
+    int no;                         /* in names */
+    const struct draft *prev;       /* that it follows; NULL: none */
+    const struct fx_entry *entries; /* of its delta; NULL: one file added, unless delta is 0 */
+    size_t n_entries;
+    struct manifest_file manifest; /* of what is a prev: the one of its delta, if it has entries */
 };
+
+static str fx_manifest(struct fx *f, const struct draft *d, struct manifest_file *ret);
+
+static const struct draft *fx_past_of(struct fx *f, const struct draft *d)
+{
+    if (!d)
+        return NULL;
+    assert_int_not_equal(d->no, 0); /* its lists are known */
+    struct draft *own = ARENA_NEW(&f->cx.arena, struct draft);
+    assert_non_null(own);
+    *own = *d;
+    (void)fx_manifest(f, d, &own->manifest);
+    return own;
+}
 
 /* The successor of `prev` (NULL: the first snapshot), as a writer would make it. */
 FN struct draft fx_next(struct fx *f, const struct draft *prev, const char *user, bool uuid)
@@ -1179,7 +1201,8 @@ FN struct draft fx_next(struct fx *f, const struct draft *prev, const char *user
                       .delta = 10,
                       .kind = "APPEND",
                       .stats = {10, 1000, 1, 5000 + f->seq, true}};
-    f->seq++;
+    d.no = ++f->seq;
+    d.prev = fx_past_of(f, prev);
     snprintf(d.user, sizeof d.user, "%s", user);
     snprintf(d.base, sizeof d.base, "manifest-list-%d-0", f->seq);
     snprintf(d.dlist, sizeof d.dlist, "manifest-list-%d-1", f->seq);
@@ -1223,20 +1246,142 @@ FN str fx_snapshot(struct fx *f, const struct draft *d)
     return s;
 }
 
-/* Writes what the snapshot names, as a client does: not synced. */
+/* The draft that d follows, and so on: the one of snapshot `id`. */
+FN const struct draft *fx_back(const struct draft *d, int64_t id)
+{
+    while (d && d->id != id)
+        d = d->prev;
+    assert_non_null(d);
+    return d;
+}
+
+/* Does d's base list hold what is live at `head` (NULL: nothing is)? */
+FN bool fx_follows(const struct draft *d, const struct draft *head)
+{
+    if (!d->prev || !head)
+        return !d->prev && !head;
+    return d->prev->no == head->no;
+}
+
+/* The entries of its delta list, in its manifest. */
+FN const struct fx_entry *fx_entries(struct fx *f, const struct draft *d, size_t *ret_n)
+{
+    bool odd = d->stats.file_size_bytes < 0 || d->stats.file_size_bytes > FX_SIZE_MAX;
+    *ret_n = d->n_entries;
+    if (d->entries || d->delta == 0)
+        return d->entries;
+    struct fx_entry *e = ARENA_NEW(&f->cx.arena, struct fx_entry);
+    assert_non_null(e);
+    *e = (struct fx_entry){.rows = d->delta > 0 && d->delta < 1000000 ? d->delta : 10,
+                           .size = odd ? 1000 : d->stats.file_size_bytes,
+                           .ms = d->stats.last_file_creation_ms,
+                           .schema_id = d->schema_id,
+                           .name = fx_text(f, "data-%d-0.orc", d->no)};
+    *ret_n = 1;
+    return e;
+}
+
+static str fx_manifest(struct fx *f, const struct draft *d, struct manifest_file *ret)
+{
+    size_t n;
+    const struct fx_entry *e = fx_entries(f, d, &n);
+    *ret = (struct manifest_file){.name = STR_NONE};
+    return n ? manifest_of(&f->cx, e, n, fx_text(f, "manifest-%d", d->no), ret) : STR_NONE;
+}
+
+static str fx_base_list(struct fx *f, const struct draft *d)
+{
+    size_t n = 0;
+    for (const struct draft *p = d->prev; p; p = p->prev)
+        n += p->manifest.name.p != NULL;
+    struct manifest_file *m = ARENA_ARRAY(&f->cx.arena, struct manifest_file, n + 1);
+    assert_non_null(m);
+    size_t at = n;
+    for (const struct draft *p = d->prev; p; p = p->prev)
+        if (p->manifest.name.p)
+            m[--at] = p->manifest;
+    return list_of(&f->cx, m, n);
+}
+
+/* Which files are live at d: those that the commits up to it added and did not delete. */
+FN size_t fx_live(struct fx *f, const struct draft *d, struct fx_entry *ret, size_t cap)
+{
+    size_t n = 0, k;
+    if (d->prev)
+        n = fx_live(f, d->prev, ret, cap);
+    const struct fx_entry *e = fx_entries(f, d, &k);
+    for (size_t i = 0; i < k; i++) {
+        size_t at = 0;
+        while (at < n && !(str_eq(ret[at].name, e[i].name) && ret[at].level == e[i].level))
+            at++;
+        assert_int_equal(at < n, e[i].del);
+        assert_true(at < cap);
+        if (e[i].del)
+            memmove(&ret[at], &ret[at + 1], (--n - at) * sizeof *ret);
+        else
+            ret[n++] = e[i];
+    }
+    return n;
+}
+
+struct fx_file { /* what a snapshot names, below its table's directory */
+    str path, bytes;
+};
+
+static str fx_data(struct fx *f, int64_t size)
+{
+    char *z = arena_alloc(&f->cx.arena, (size_t)size + 1);
+    assert_non_null(z);
+    memset(z, 'd', (size_t)size);
+    return str_n(z, (size_t)size);
+}
+
+/* All of them: the base list, the delta list, the delta's manifest, data files, ... */
+FN struct fx_file *fx_named(struct fx *f, const struct draft *d, size_t *ret_n)
+{
+    size_t n = 0, k;
+    const struct fx_entry *e = fx_entries(f, d, &k);
+    struct fx_file *file = ARENA_ARRAY(&f->cx.arena, struct fx_file, k + 6);
+    struct manifest_file m;
+    assert_non_null(file);
+    str manifest = fx_manifest(f, d, &m);
+    file[n++] = (struct fx_file){fx_text(f, "manifest/%s", d->base), fx_base_list(f, d)};
+    file[n++] = (struct fx_file){fx_text(f, "manifest/%s", d->dlist),
+                                 list_of(&f->cx, &m, manifest.p ? 1 : 0)};
+    if (manifest.p)
+        file[n++] = (struct fx_file){fx_text(f, "manifest/%.*s", STR(m.name)), manifest};
+    if (d->index)
+        file[n++] = (struct fx_file){fx_text(f, "manifest/%s", d->index), index_of(&f->cx)};
+    if (d->changelog)
+        file[n++] =
+            (struct fx_file){fx_text(f, "manifest/%s", d->changelog), list_of(&f->cx, NULL, 0)};
+    if (d->statistics)
+        file[n++] = (struct fx_file){fx_text(f, "statistics/%s", d->statistics), S("statistics")};
+    for (size_t i = 0; i < k; i++)
+        if (!e[i].del && !e[i].no_file)
+            file[n++] = (struct fx_file){fx_text(f, "%.*sbucket-%d/%.*s",
+                                                 STR(e[i].folder.p ? e[i].folder : S("")),
+                                                 e[i].bucket, STR(e[i].name)),
+                                         fx_data(f, e[i].size)};
+    *ret_n = n;
+    return file;
+}
+
+/* Writes what the snapshot names and is not there, as a client does: not synced. */
 FN void fx_files(struct fx *f, const char *table, const struct draft *d)
 {
+    size_t n;
+    struct fx_file *file = fx_named(f, d, &n);
     str dir = fx_dir(f, table);
-    struct arena *a = &f->cx.arena;
-    fx_write(f, layout_manifest(a, dir, str_of(d->base)), S("base"));
-    fx_write(f, layout_manifest(a, dir, str_of(d->dlist)), S("delta"));
-    if (d->index)
-        fx_write(f, layout_manifest(a, dir, str_of(d->index)), S("index"));
-    if (d->changelog)
-        fx_write(f, layout_manifest(a, dir, str_of(d->changelog)), S("changelog"));
-    if (d->statistics) {
-        assert_int_equal(io_mkdirs(f->io, &f->cx, layout_statistics_dir(a, dir)), 0);
-        fx_write(f, layout_statistics(a, dir, str_of(d->statistics)), S("statistics"));
+    for (size_t i = 0; i < n; i++) {
+        str path = fx_text(f, "%.*s/%.*s", STR(dir), STR(file[i].path));
+        if (fx_exists(f, path))
+            continue;
+        size_t cut = path.len;
+        while (path.p[cut - 1] != '/')
+            cut--;
+        assert_int_equal(io_mkdirs(f->io, &f->cx, str_n(path.p, cut - 1)), 0);
+        fx_write(f, path, file[i].bytes);
     }
 }
 

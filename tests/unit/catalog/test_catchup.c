@@ -280,7 +280,7 @@ static void another_head_is_believed(void **state)
     struct seen s;
     fx_grow(&f, "t", &d, 2, true);
     old = d;
-    d = fx_next(&f, &(struct draft){.id = 1, .total = 10}, "foreign", true);
+    d = fx_next(&f, fx_back(&d, 1), "foreign", true);
     fx_foreign(&f, "t", &d); /* a local rename replaces a file */
     head_is(&d);
     assert_int_equal(fx_counts(&f).head_changed, 1);

@@ -2,6 +2,8 @@
  * step, and a crash at each step. */
 #include "tests/unit/catalog/fixture.h"
 
+#include "catalog/meta_read.h"
+
 static struct fx f;
 
 static int setup(void **state)
@@ -414,8 +416,7 @@ static void users_are_not_remembered_without_end(void **state)
     struct branch *br;
     fx_grow(&f, "t", &d, 2, false);
     OK(&f, fx_rollback(&f, "t", 1));
-    d.id = 1;
-    d.total = 10;
+    d = *fx_back(&d, 1);
     OK(&f, fx_branch(&f, "t", &br));
     for (int i = 0; i < 100000; i++) { /* as if so many had come; the strand is idle */
         char name[16];
@@ -712,6 +713,44 @@ struct writer {
     bool uuid;
 };
 
+/* What the lists of snapshot h hold, as its successor's base list has it. */
+static int manifests_of(struct ctx *cx, const struct head *h, struct manifest_file *ret, size_t cap,
+                        size_t *ret_n)
+{
+    str names[] = {h->base_list, h->delta_list};
+    *ret_n = 0;
+    for (int k = 0; k < 2; k++) {
+        struct manifest_file *m;
+        size_t n;
+        TRY(meta_list(cx, &(struct meta_dir){f.io, S("d.db/t")}, names[k], SIZE_ANY, &m, &n));
+        assert_true(*ret_n + n <= cap);
+        for (size_t i = 0; i < n; i++)
+            ret[(*ret_n)++] = m[i];
+    }
+    return 0;
+}
+
+/* The files of a commit that adds one file of one row on h: lists b-, d-, manifest m-, file f-. */
+static int write_files(struct ctx *cx, const struct head *h, const char *uuid)
+{
+    struct manifest_file m[64], own;
+    struct fx_entry e = {.rows = 1, .size = 1};
+    char path[4][200];
+    size_t n = 0;
+    if (h)
+        TRY(manifests_of(cx, h, m, 64, &n));
+    for (int k = 0; k < 4; k++)
+        snprintf(path[k], sizeof path[k], "d.db/t/%s/%c-%s", k == 3 ? "bucket-0" : "manifest",
+                 "bdmf"[k], uuid);
+    e.name = str_dup(&cx->arena, str_of(strrchr(path[3], '/') + 1));
+    str manifest = manifest_of(cx, &e, 1, str_of(strrchr(path[2], '/') + 1), &own);
+    str bytes[] = {list_of(cx, m, n), list_of(cx, &own, 1), manifest, S("x")};
+    TRY(io_mkdirs(f.io, cx, S("d.db/t/bucket-0")));
+    for (int k = 0; k < 4; k++)
+        TRY(io_write(f.io, cx, str_of(path[k]), bytes[k], false));
+    return 0;
+}
+
 /* No fixture helpers that allocate in f.cx here: each writer has its own context. */
 static bool write_one(struct writer *w, int i)
 {
@@ -735,12 +774,9 @@ static bool write_one(struct writer *w, int i)
              "\"deltaRecordCount\":1}",
              h ? (long long)h->id + 1 : 1, member, uuid, uuid, w->n, i,
              h ? (long long)h->total_records + 1 : 1);
+    if (rc == 0)
+        rc = write_files(&cx, h, uuid);
     head_unref(h);
-    for (int k = 0; k < 2 && rc == 0; k++) {
-        char path[200];
-        snprintf(path, sizeof path, "d.db/t/manifest/%c-%s", "bd"[k], uuid);
-        rc = io_write(f.io, &cx, str_of(path), S("x"), false);
-    }
     struct commit_in in = {.base_uuid = w->uuid && base[0] ? str_of(base) : STR_NONE};
     if (rc == 0)
         rc = json_parse(&cx, str_of(text), "test", &in.snapshot);
@@ -1146,13 +1182,16 @@ static void nothing_named_is_unwritten(void **state)
     d.changelog = "c-1";
     d.statistics = "s-1";
     assert_true(fx_answer(&f, "t", &d));
-    fx_crash(&f, true);
     struct arena *a = &f.cx.arena;
-    str dir = fx_dir(&f, "t");
-    SAME(fx_read(&f, layout_manifest(a, dir, str_of(d.base))), S("base"));
-    SAME(fx_read(&f, layout_manifest(a, dir, str_of(d.dlist))), S("delta"));
-    SAME(fx_read(&f, layout_manifest(a, dir, S("i-1"))), S("index"));
-    SAME(fx_read(&f, layout_manifest(a, dir, S("c-1"))), S("changelog"));
+    str dir = fx_dir(&f, "t"), names[] = {str_of(d.base), str_of(d.dlist), S("i-1"), S("c-1")};
+    str before[4];
+    for (int i = 0; i < 4; i++)
+        before[i] = fx_read(&f, layout_manifest(a, dir, names[i]));
+    fx_crash(&f, true);
+    SAME(fx_read(&f, layout_manifest(a, dir, str_of(d.base))), before[0]);
+    SAME(fx_read(&f, layout_manifest(a, dir, str_of(d.dlist))), before[1]);
+    SAME(fx_read(&f, layout_manifest(a, dir, S("i-1"))), before[2]);
+    SAME(fx_read(&f, layout_manifest(a, dir, S("c-1"))), before[3]);
     SAME(fx_read(&f, layout_statistics(a, dir, S("s-1"))), S("statistics"));
     head_is(&d);
 }
@@ -1302,11 +1341,7 @@ static void what_was_seen_too_early_is_seen_again(void **state)
     assert_int_equal(commit_new(&cx, br, &in, &p.cm), 0);
     assert_int_equal(commit_prepare(&cx, p.cm), 0);
     OK(&f, fx_rollback(&f, "t", 1));
-    struct draft one = {.id = 1, .total = 10};
-    struct seen s;
-    OK(&f, fx_head(&f, "t", &s));
-    memcpy(one.uuid, s.uuid.p, s.uuid.len);
-    struct draft g = fx_next(&f, &one, "v", true);
+    struct draft g = fx_next(&f, fx_back(&d, 1), "v", true);
     assert_true(fx_answer(&f, "t", &g));
     int rc, turns = 0;
     while ((rc = turn(&cx, br, turn_commit, &p)) == CAT_NEED && turns++ < 5)

@@ -105,6 +105,14 @@ static str schema_file(int id, const char *option)
 
 static struct draft d[8];
 
+static void put_files(const char *table, const struct draft *of)
+{
+    size_t n;
+    struct fx_file *file = fx_named(&f, of, &n);
+    for (size_t i = 0; i < n; i++)
+        put(in(table, file[i].path.p), file[i].bytes);
+}
+
 static void foreign(const char *table, int id) /* a commit in the files */
 {
     d[id] = fx_next(&f, id > 1 && d[id - 1].id ? &d[id - 1] : NULL, "u", true);
@@ -113,8 +121,7 @@ static void foreign(const char *table, int id) /* a commit in the files */
         d[id].total = 10 * id;
     d[id].schema_id = 1;
     d[id].no_files = true;
-    put(in(table, fx_text(&f, "manifest/%s", d[id].base).p), S("base"));
-    put(in(table, fx_text(&f, "manifest/%s", d[id].dlist).p), S("delta"));
+    put_files(table, &d[id]);
     put(in(table, fx_text(&f, "snapshot/snapshot-%d", id).p), fx_snapshot(&f, &d[id]));
 }
 
@@ -155,8 +162,7 @@ static bool commit_to(const char *name, const char *table, struct draft *last)
     struct draft n = fx_next(&f, last->id ? last : NULL, "v", true);
     n.schema_id = last->schema_id;
     n.no_files = true;
-    put(in(table, fx_text(&f, "manifest/%s", n.base).p), S("base"));
-    put(in(table, fx_text(&f, "manifest/%s", n.dlist).p), S("delta"));
+    put_files(table, &n);
     bool ok = fx_answer(&f, name, &n);
     if (ok)
         *last = n;
@@ -238,8 +244,7 @@ static void a_table_without_snapshots_is_taken(void **state)
     struct draft n = fx_next(&f, NULL, "v", true);
     n.schema_id = 1;
     n.no_files = true;
-    put(in("t", fx_text(&f, "manifest/%s", n.base).p), S("b"));
-    put(in("t", fx_text(&f, "manifest/%s", n.dlist).p), S("b"));
+    put_files("t", &n);
     assert_true(fx_answer(&f, "t", &n));
     assert_int_equal(last.id, 0);
 }

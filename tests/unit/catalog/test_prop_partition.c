@@ -165,26 +165,77 @@ static const struct draft *head_draft(void)
     return m.head ? &m.live[m.head - 1] : NULL;
 }
 
-/* A commit, and what it tells. */
+static void entry_in(struct fx_entry *e, int part)
+{
+    static const str names[] = {STR_LIT("dt")};
+    str value = fx_text(&f, "p%d", part);
+    fx_partition(&f.cx, names, &value, 1, e);
+}
+
+/* Adds a file or two to partition i, and deletes one. */
+static void change_files(struct draft *d, int i, const struct fx_entry *live, size_t n_live,
+                         struct fx_entry *e, struct told *t)
+{
+    struct fx_entry of = {0};
+    uint64_t deletes = draw(3), adds = draw(3);
+    entry_in(&of, i);
+    size_t first = d->n_entries;
+    for (size_t k = 0; k < n_live && deletes > 0; k++)
+        if (str_eq(live[k].folder, of.folder) && draw(2)) {
+            e[d->n_entries] = live[k];
+            e[d->n_entries++].del = true;
+            deletes--;
+        }
+    for (uint64_t k = 0; k < adds; k++) {
+        struct fx_entry *new = &e[d->n_entries++];
+        *new = of;
+        new->name = fx_text(&f, "data-%d-%d-%d.orc", d->no, i, (int)k);
+        new->rows = (int64_t)draw(12);
+        new->size = (int64_t)draw(12);
+        new->ms = (int64_t)draw(20);
+        new->buckets = 1 + (int32_t)draw(20);
+    }
+    for (size_t k = first; k < d->n_entries; k++) {
+        int64_t sign = e[k].del ? -1 : 1;
+        t->named[i] = true;
+        t->n[i][0] += sign * e[k].rows;
+        t->n[i][1] += sign * e[k].size;
+        t->n[i][2] += sign;
+        t->n[i][3] = e[k].ms > t->n[i][3] ? e[k].ms : t->n[i][3];
+        t->n[i][4] = e[k].buckets;
+    }
+}
+
+/* A commit, and what it tells, which is what it does: an OVERWRITE, as these may change the number of
+ * buckets. */
 static struct draft draft_new(struct told *t)
 {
+    static struct fx_entry live[4 * LIVE_MAX];
     struct draft d = fx_next(&f, head_draft(), "u", true);
+    size_t n_live = d.prev ? fx_live(&f, d.prev, live, sizeof live / sizeof *live) : 0;
     struct api_stat *s = ARENA_ARRAY(&f.cx.arena, struct api_stat, PARTS);
+    struct fx_entry *e = ARENA_ARRAY(&f.cx.arena, struct fx_entry, (size_t)5 * PARTS);
     *t = (struct told){.any = draw(40) != 0};
-    d.stats = (struct stat_delta){.known = t->any};
-    for (int i = 0; i < PARTS && t->any; i++) {
-        if (draw(3) != 0 && !(i == PARTS - 1 && d.n_partitions == 0))
-            continue;
-        t->named[i] = true;
-        for (int k = 0; k < 5; k++)
-            t->n[i][k] = (int64_t)draw(20) - (k < 3 ? 8 : 0);
-        s[d.n_partitions++] = (struct api_stat){fx_json(&f, fx_text(&f, "{\"dt\":\"p%d\"}", i).p),
-                                                t->n[i][0],
-                                                t->n[i][1],
-                                                t->n[i][2],
-                                                t->n[i][3],
-                                                t->n[i][4]};
+    d.kind = "OVERWRITE";
+    d.entries = e;
+    d.delta = 0;
+    while (d.n_entries == 0)
+        for (int i = 0; i < PARTS; i++)
+            if (draw(3) == 0)
+                change_files(&d, i, live, n_live, e, t);
+    for (int i = 0; i < PARTS; i++) {
+        d.delta += t->n[i][0];
+        if (t->named[i] && t->any)
+            s[d.n_partitions++] =
+                (struct api_stat){fx_json(&f, fx_text(&f, "{\"dt\":\"p%d\"}", i).p),
+                                  t->n[i][0],
+                                  t->n[i][1],
+                                  t->n[i][2],
+                                  t->n[i][3],
+                                  t->n[i][4]};
     }
+    d.total = (d.prev ? d.prev->total : 0) + d.delta;
+    d.stats = (struct stat_delta){.known = t->any};
     d.partitions = s;
     return d;
 }
@@ -226,7 +277,8 @@ static void step_foreign(void)
 {
     if (draw(4))
         return;
-    struct draft d = fx_next(&f, head_draft(), "u", true);
+    struct told t;
+    struct draft d = draft_new(&t);
     fx_foreign(&f, "t", &d);
     model_push(&d, &(struct told){0});
     assert_int_equal(fx_head_id(&f, "t"), m.head);
