@@ -177,8 +177,8 @@ int commit_deltas(struct ctx *cx, struct branch *br, const struct commit_facts *
                   struct commit_pending *p)
 {
     struct table_traits *t;
-    struct partition_delta *d;
-    size_t n;
+    struct partition_delta *d = NULL;
+    size_t n = 0;
     TRY(branch_traits(cx, br, &t));
     int rc = t->partition_totals ? by_partition(cx, t, f, &d, &n) : E_UNSUPPORTED;
     traits_unref(t);

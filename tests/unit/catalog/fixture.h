@@ -135,7 +135,7 @@ struct fx {
     void (*hook)(struct fx *f, enum fx_op op, bool after, str path);
     void *hook_arg;
 
-    struct pool *strands, *bg;
+    struct pool *strands, *loads, *bg;
     struct catalog_opts o;
     struct catalog *cat;
     const struct principal *who;
@@ -669,9 +669,12 @@ static int fx_end(struct fx *f, struct ctx *cx, int rc)
 static void fx_pools(struct fx *f)
 {
     struct pool_opts s = {.name = "strand", .threads = 4, .queue_max = 1000};
+    struct pool_opts l = {.name = "load", .threads = 2, .queue_max = 1000};
     struct pool_opts b = {.name = "back", .threads = 1, .queue_max = 1000};
     assert_int_equal(pool_new(&s, &f->strands), 0);
+    assert_int_equal(pool_new(&l, &f->loads), 0);
     assert_int_equal(pool_new(&b, &f->bg), 0);
+    f->o.loads = f->loads;
     f->o.strands = f->strands;
     f->o.background = f->bg;
 }
@@ -692,10 +695,11 @@ FN int fx_open(struct fx *f)
 /* Lets everything that was begun end. */
 FN void fx_close(struct fx *f)
 {
+    pool_free(f->loads);
     pool_free(f->strands);
     pool_free(f->bg);
     catalog_close(f->cat);
-    f->strands = f->bg = NULL;
+    f->strands = f->loads = f->bg = NULL;
     f->cat = NULL;
 }
 
@@ -791,6 +795,11 @@ FN void fx_init(struct fx *f, unsigned kind)
                                  .outcome_max = 100000,
                                  .audit_keep_ms = 86400000,
                                  .snapshot_max_bytes = 1 << 20,
+                                 .verify = VERIFY_SIZE,
+                                 .state_memory = 64 << 20,
+                                 .state_table_max = 32 << 20,
+                                 .state_gone_max = 1000,
+                                 .facts_max_bytes = 64 << 20,
                                  .open_root = fx_open_root};
     fx_now = f;
 }
@@ -1025,21 +1034,41 @@ static void turn_run(struct strand_task *task)
     sem_post(&t->done);
 }
 
+static int turn_once(struct turn *t, struct strand *s)
+{
+    static atomic_uint turns;
+    t->task.fn = turn_run;
+    sem_init(&t->done, 0, 0);
+    bool here = atomic_fetch_add(&turns, 1) & 1; /* the server does both */
+    int rc = here ? strand_run(s, &t->task) : strand_post(s, &t->task);
+    if (rc < 0)
+        return ctx_fail(t->cx, rc, RES_NONE, STR_NONE, "the strand takes no task");
+    while (sem_wait(&t->done) < 0) {
+    }
+    sem_destroy(&t->done);
+    return t->rc;
+}
+
+static int gather_turn(struct ctx *cx, struct branch *br, void *arg)
+{
+    (void)arg;
+    return branch_gather(cx, br);
+}
+
+/* As the server does it: what a turn misses is read off the strand, then it runs again. */
 static int turn(struct ctx *cx, struct branch *br,
                 int (*fn)(struct ctx *cx, struct branch *br, void *arg), void *arg)
 {
-    static atomic_uint turns;
-    struct turn t = {.task.fn = turn_run, .fn = fn, .cx = cx, .br = br, .arg = arg};
-    sem_init(&t.done, 0, 0);
-    bool here = atomic_fetch_add(&turns, 1) & 1; /* the server does both */
-    struct strand *s = branch_strand(br);
-    int rc = here ? strand_run(s, &t.task) : strand_post(s, &t.task);
-    if (rc < 0)
-        return ctx_fail(cx, rc, RES_NONE, STR_NONE, "the strand takes no task");
-    while (sem_wait(&t.done) < 0) {
+    struct turn t = {.fn = fn, .cx = cx, .br = br, .arg = arg};
+    struct turn gather = {.fn = gather_turn, .cx = cx, .br = br};
+    int rc = turn_once(&t, branch_strand(br));
+    for (int i = 0; rc == E_NEED; i++) {
+        assert_true(i < 20);
+        rc = turn_once(&gather, i < 10 ? branch_loads(br) : branch_strand(br));
+        if (rc == 0)
+            rc = turn_once(&t, branch_strand(br));
     }
-    sem_destroy(&t.done);
-    return t.rc;
+    return rc;
 }
 
 /* Opens the branch, takes a turn on it, gives it back. */
