@@ -5,69 +5,9 @@
 #include "catalog/conflict.h"
 #include "tests/unit/catalog/state_fixture.h"
 
-#include <glob.h>
-#include <stdlib.h>
-
-#include "manifest/schema.h"
-
-#define GOLDEN "tests/golden/tables/"
+#include "tests/unit/catalog/table_fixture.h"
 
 static int n_snapshots, n_tables;
-
-static str slurp(const char *path)
-{
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        fail_msg("%s: cannot be opened; run from the root of the repository", path);
-    struct buf b = {0};
-    char part[4096];
-    size_t n;
-    while ((n = fread(part, 1, sizeof part, f)) > 0)
-        buf_add(&b, part, n);
-    fclose(f);
-    str s = str_dup(&cx.arena, buf_str(&b));
-    buf_done(&b);
-    return s;
-}
-
-static void copy_manifests(const char *table)
-{
-    glob_t g;
-    char pattern[600];
-    snprintf(pattern, sizeof pattern, "%s/manifest/*", table);
-    if (glob(pattern, 0, NULL, &g) != 0)
-        return;
-    for (size_t i = 0; i < g.gl_pathc; i++)
-        put_file(str_of(strrchr(g.gl_pathv[i], '/') + 1), slurp(g.gl_pathv[i]));
-    globfree(&g);
-}
-
-static struct binrow_type partition_of(const char *table, bool *ret_row_ids, const str **ret_names)
-{
-    char path[600];
-    struct table_schema ts;
-    snprintf(path, sizeof path, "%s/schema/schema-0", table);
-    OK(schema_decode_file(&cx, slurp(path), STR_LIT("schema-0"), &ts));
-    size_t n = ts.schema.partition_keys.n;
-    const struct data_type **types = (void *)ARENA_ARRAY(&cx.arena, void *, n + 1);
-    for (size_t i = 0; i < n; i++)
-        types[i] = schema_field(&ts.schema, ts.schema.partition_keys.items[i])->type;
-    *ret_row_ids = str_eqz(schema_option(&ts.schema, "row-tracking.enabled"), "true");
-    *ret_names = ts.schema.partition_keys.items;
-    return (struct binrow_type){types, n};
-}
-
-static bool snapshot_at(const char *table, int64_t id, struct snapshot *ret)
-{
-    char path[600];
-    snprintf(path, sizeof path, "%s/snapshot/snapshot-%lld", table, (long long)id);
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        return false;
-    fclose(f);
-    OK(snapshot_decode_file(&cx, slurp(path), text("snapshot-%lld", (long long)id), ret));
-    return true;
-}
 
 /* As a commit that is posted. */
 static void passes(const struct table_state *st, struct commit_facts *f, const str *names)
@@ -135,24 +75,10 @@ static void one_table(const char *table)
     teardown(&none);
 }
 
-static void each_table(const char *pattern)
-{
-    glob_t g;
-    if (glob(pattern, 0, NULL, &g) != 0)
-        return;
-    for (size_t i = 0; i < g.gl_pathc; i++) {
-        char table[500];
-        snprintf(table, sizeof table, "%.*s",
-                 (int)(strlen(g.gl_pathv[i]) - strlen("/snapshot/snapshot-1")), g.gl_pathv[i]);
-        one_table(table);
-    }
-    globfree(&g);
-}
-
 static void test_tables(void **state)
 {
     (void)state;
-    each_table(GOLDEN "*/*/snapshot/snapshot-1");
+    each_table(GOLDEN "*/*/snapshot/snapshot-1", one_table);
     assert_int_equal(n_tables, 5);
     assert_int_equal(n_snapshots, 25);
 }
@@ -160,14 +86,7 @@ static void test_tables(void **state)
 static void test_more_tables(void **state)
 {
     (void)state;
-    const char *more = getenv("LATCH_TABLES");
-    char pattern[600];
-    if (!more)
-        return;
-    snprintf(pattern, sizeof pattern, "%s/*/*/snapshot/snapshot-1", more);
-    each_table(pattern);
-    snprintf(pattern, sizeof pattern, "%s/*/*/*/snapshot/snapshot-1", more);
-    each_table(pattern);
+    each_other_table(one_table);
 }
 
 int main(void)
