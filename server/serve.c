@@ -151,6 +151,8 @@ static int open_catalog(struct process *p, const struct config *c)
                              .outcome_keep_ms = c->outcome_keep_ms,
                              .outcome_max = c->outcome_max,
                              .audit_keep_ms = c->audit_keep_ms,
+                             .conflict_keep_ms = c->conflict_keep_ms,
+                             .conflict_max = c->conflict_max,
                              .snapshot_max_bytes = (size_t)c->snapshot_max};
     return catalog_open(&p->cx, &o, &p->srv.cat);
 }
