@@ -1,5 +1,6 @@
 /* catalog.c - the catalog as a whole: opened once, closed once, counted, pruned. */
 #include "catalog/catalog_int.h"
+#include "catalog/conflict_list.h"
 
 #include "proto/base/clock.h"
 #include "proto/base/mem.h"
@@ -31,6 +32,8 @@ int catalog_open(struct ctx *cx, const struct catalog_opts *o, struct catalog **
     map_init(&c->tokens);
     int rc = options_copy(cx, c, o);
     if (rc == 0)
+        rc = conflict_notes_new(cx, c, &c->conflicts);
+    if (rc == 0)
         rc = places_open(cx, c);
     if (rc == 0)
         rc = warehouses_load(cx, c);
@@ -49,6 +52,7 @@ void catalog_close(struct catalog *c)
     if (!c)
         return;
     states_close(c);
+    conflict_notes_free(c->conflicts);
     tables_free(c);
     tokens_free(c);
     warehouses_free(c);
@@ -90,6 +94,8 @@ int catalog_prune(struct ctx *cx, struct catalog *c)
     struct store_prune_in in = {.outcomes_before_ms = now - c->o.outcome_keep_ms,
                                 .outcomes_per_branch_max = c->o.outcome_max,
                                 .audit_before_ms = now - c->o.audit_keep_ms,
+                                .conflicts_before_ms = now - c->o.conflict_keep_ms,
+                                .conflicts_per_branch_max = c->o.conflict_max,
                                 .rows_max = 2000};
     bool more = true;
     while (more)

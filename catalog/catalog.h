@@ -43,6 +43,7 @@ struct catalog_opts {
     size_t state_table_max;    /* of one; tables that need more are read through for each commit */
     size_t state_gone_max;     /* deleted files that one remembers */
     size_t facts_max_bytes;    /* of what one commit says */
+    int64_t conflict_keep_ms, conflict_max; /* of a branch's conflict list */
     /* Opens a warehouse's root; NULL: io_local_new. Tests put another one in. */
     int (*open_root)(struct ctx *cx, const struct io_local_opts *o, struct io **ret);
 };
@@ -60,6 +61,7 @@ struct head;      /* immutable, reference counted: one state of a branch */
     X(commits_replayed, "commits answered from their recorded outcome")                            \
     X(commits_refused, "commits refused with a reason")                                            \
     X(commits_failed, "commits that ended in an error")                                            \
+    X(conflicts_lost, "conflicts that could not be put on their table's list")                     \
     X(adopted, "snapshot files adopted at catch-up")                                               \
     X(forked, "times a branch was found forked")                                                   \
     X(head_changed, "alarms: the head's file had other content than recorded")                     \
@@ -88,7 +90,7 @@ void catalog_counts(struct catalog *c, struct cat_counts *ret); /* (any) */
 int catalog_ready(struct ctx *cx, struct catalog *c)
     WARN_UNUSED; /* (worker) store, roots, disk: 0 or E_BUSY with what is wrong */
 int catalog_prune(struct ctx *cx,
-                  struct catalog *c) WARN_UNUSED; /* (worker) old outcomes and audit rows */
+                  struct catalog *c) WARN_UNUSED; /* (worker) old outcomes, conflicts, audit rows */
 
 /* --- who asks (authz.c) ----------------------------------------------------------------------- */
 struct principal { /* immutable, lives as long as the catalog */

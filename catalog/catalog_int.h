@@ -59,6 +59,7 @@ struct catalog {
         size_t n, bytes;
     } states;
 
+    struct conflict_notes *conflicts;     /* see conflict_list.c */
     _Atomic int64_t n_forked;             /* branches, of handles in memory */
     _Atomic int64_t last_after_create_ms; /* see commit_after_create_failed() */
 #define X(name, help) _Atomic int64_t name;

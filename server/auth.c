@@ -62,8 +62,7 @@ int auth_load(struct request *rq)
 
 int auth_warehouse(struct request *rq)
 {
-    static const char with_prefix[] = "/v1/{prefix}/";
-    if (strncmp(rq->route->pattern, with_prefix, sizeof(with_prefix) - 1) != 0)
+    if (!strstr(rq->route->pattern, "/{prefix}/"))
         return 0;
     rq->warehouse = cat_warehouse(rq->srv->cat, rq->who, rq->params[0]);
     if (rq->warehouse)

@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "catalog/conflict_list.h"
 #include "proto/base/clock.h"
 #include "proto/base/mem.h"
 #include "server/server.h"
@@ -210,6 +211,29 @@ static void write_catalog(struct server *srv, struct buf *b)
           "branches in memory that take no change until their files are right", n.branches_forked);
 }
 
+/* All codes from the start: who watches for a rise must not miss the first. */
+static void write_codes(const int64_t *n, const char *name, const char *help, struct buf *b)
+{
+    head(b, name, "counter", help);
+    for (int i = 0; i < CONFLICT_CODES; i++)
+        buf_addf(b, "%s{code=\"%s\"} %lld\n", name, conflict_word((enum conflict_code)i),
+                 (long long)n[i]);
+}
+
+void metrics_write_conflicts(const struct conflict_counts *n, struct buf *b)
+{
+    write_codes(n->refused, "latch_conflicts_total", "commits refused, by what was found", b);
+    write_codes(n->accepted, "latch_conflicts_accepted_total",
+                "snapshots accepted although that was found: they are only listed", b);
+}
+
+static void write_conflicts(struct server *srv, struct buf *b)
+{
+    struct conflict_counts n;
+    conflict_counts(srv->cat, &n);
+    metrics_write_conflicts(&n, b);
+}
+
 static void write_store(struct server *srv, struct buf *b)
 {
     struct store_counts n;
@@ -294,6 +318,7 @@ void metrics_write(struct server *srv, struct buf *b)
     metrics_write_requests(srv->metrics, b);
     write_http(srv, b);
     write_catalog(srv, b);
+    write_conflicts(srv, b);
     write_store(srv, b);
     write_process(srv, b);
 }

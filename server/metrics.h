@@ -6,6 +6,7 @@
 #include "proto/base/ctx.h"
 
 struct server;
+struct conflict_counts; /* catalog/conflict_list.h */
 struct metrics;
 
 int metrics_new(struct ctx *cx, struct metrics **ret) WARN_UNUSED;
@@ -15,8 +16,9 @@ void metrics_free(struct metrics *m); /* NULL is fine */
 void metrics_request(struct metrics *m, int route, int status, int64_t us);
 /* Requests of a route that were answered with a status of class 1 to 5 ("2xx"). (any thread) */
 int64_t metrics_requests(const struct metrics *m, int route, int class);
-/* The requests part alone, and the whole of /metrics (blocks a little: reads /proc). */
+/* The requests part alone, the conflicts part, and the whole of /metrics (blocks a little: reads /proc). */
 void metrics_write_requests(const struct metrics *m, struct buf *b);
+void metrics_write_conflicts(const struct conflict_counts *n, struct buf *b);
 void metrics_write(struct server *srv, struct buf *b);
 
 #endif

@@ -14,7 +14,7 @@
 #include "server/handler/handlers.h"
 #include "server/version.h"
 
-#define PARTS_MAX 16 /* of a path; the longest route has 7 */
+#define PARTS_MAX 16 /* of a path; the longest route has 9 */
 
 const struct route routes[ROUTE_COUNT] = {
 #define ROUTE(method, pattern, auth, cap, where, handler)                                          \

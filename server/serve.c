@@ -158,7 +158,9 @@ static int open_catalog(struct process *p, const struct config *c)
                              .state_memory = (size_t)c->state_memory,
                              .state_table_max = (size_t)c->state_table_max,
                              .state_gone_max = (size_t)c->state_gone_max,
-                             .facts_max_bytes = (size_t)c->commit_memory};
+                             .facts_max_bytes = (size_t)c->commit_memory,
+                             .conflict_keep_ms = c->conflict_keep_ms,
+                             .conflict_max = c->conflict_max};
     return catalog_open(&p->cx, &o, &p->srv.cat);
 }
 

@@ -31,4 +31,11 @@ store_migration_0004:
     .byte 0
     .size store_migration_0004, . - store_migration_0004
 
+    .globl store_migration_0005
+    .type store_migration_0005, %object
+store_migration_0005:
+    .incbin "catalog/store/migrations/0005_conflicts.sql"
+    .byte 0
+    .size store_migration_0005, . - store_migration_0005
+
     .section .note.GNU-stack, "", %progbits

@@ -110,6 +110,25 @@ struct partition_row { /* the same members, as totals: one below 0 is unknown */
     struct stamp stamp; /* its owner is not kept */
 };
 
+#define CONFLICT_KEY_LEN 20
+struct conflict_row { /* a commit that was refused, or accepted although a rule speaks against it */
+    int64_t id;       /* of one store; never comes back */
+    int64_t first_ms, last_ms, count; /* when it was posted, and how often */
+    str code;                         /* "file-gone", ... */
+    bool accepted;                    /* it was only put on the list */
+    int64_t snapshot_id;              /* that it was to become */
+    str principal;                    /* who posted it; empty: nobody, it was found in the files */
+    str commit_user, kind;
+    int64_t identifier;
+    bool placed; /* partition and bucket mean something */
+    str partition;
+    int32_t bucket;
+    str file;               /* empty: none */
+    int64_t other_snapshot; /* that stands against it; 0: none, or not known */
+    str other_user;
+    str message;
+};
+
 struct store_bootstrap_in {
     str tenant, warehouse, root, principal;
     uint8_t token_hash[32];
@@ -201,6 +220,7 @@ struct store_branch_in { /* the end of an intent about a branch as a whole */
 };
 struct store_prune_in {
     int64_t outcomes_before_ms, outcomes_per_branch_max, audit_before_ms;
+    int64_t conflicts_before_ms, conflicts_per_branch_max;
     int64_t
         rows_max; /* > 0; deleted by this call at most; call again while *ret_more. Outcomes go oldest
                          snapshot first, up to the first of the branch that stays */
@@ -223,6 +243,19 @@ struct store_partitions_change { /* by whom, when, to what: of create, drop and 
     const struct partition_delta *parts; /* key and spec_json count */
     size_t n;
     struct audit audit;
+};
+
+struct store_conflict_in {
+    str table_id, branch;
+    uint8_t key[CONFLICT_KEY_LEN]; /* that of the same refusal is the same */
+    struct conflict_row row;       /* id, first_ms and count are ignored; last_ms is now */
+    int64_t keep_max;              /* the branch has no more rows than these afterwards */
+};
+struct store_conflicts_in { /* newest (highest id) first */
+    str table_id, branch;
+    int64_t below; /* only ids less than this; 0: from the newest */
+    str code;      /* empty: all */
+    int64_t limit;
 };
 
 struct store;
@@ -377,6 +410,16 @@ struct store_ops {
      * unfolded, and deletes what is left of branches that are gone: rows_max changes, roughly. */
     int (*partitions_tidy)(struct store *st, struct ctx *cx, int64_t keep, int64_t rows_max,
                            bool *ret_more);
+
+    /* The conflict list of a branch. A row is found by its key: what was said before counts one more, is
+     * said now in the new words, and keeps its id. A new one may push out the lowest ids. All rows of a
+     * branch that is gone are gone, and one that is renamed takes its rows along. E_NOTFOUND: the table
+     * or the branch. */
+    int (*conflict_note)(struct store *st, struct ctx *cx, const struct store_conflict_in *in);
+    int (*conflict_list)(struct store *st, struct ctx *cx, const struct store_conflicts_in *in,
+                         struct conflict_row **ret, size_t *ret_n);
+    int (*conflict_get)(struct store *st, struct ctx *cx, str table_id, str branch, int64_t id,
+                        struct conflict_row *ret); /* E_NOTFOUND (CONFLICT) */
 
     int (*audit_add)(struct store *st, struct ctx *cx, const struct audit *au);
     int (*prune)(struct store *st, struct ctx *cx, const struct store_prune_in *in, bool *ret_more);

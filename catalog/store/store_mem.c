@@ -247,6 +247,9 @@ static const struct store_ops mem_ops = {
     .partitions_drop = sm_partitions_drop,
     .partitions_mark = sm_partitions_mark,
     .partitions_tidy = sm_partitions_tidy,
+    .conflict_note = sm_conflict_note,
+    .conflict_list = sm_conflict_list,
+    .conflict_get = sm_conflict_get,
     .audit_add = sm_audit_add,
     .prune = sm_prune,
 };

@@ -134,6 +134,7 @@ void sm_branch_free(struct m_branch **b)
         mem_free((*b)->texts);
         mem_free((*b)->outcomes);
         sm_parts_free(&(*b)->parts);
+        sm_conflicts_free(*b);
         mem_free(*b);
     }
 }
@@ -402,10 +403,14 @@ int sm_prune(struct store *st, struct ctx *cx, const struct store_prune_in *in, 
     (void)cx;
     int64_t left = in->rows_max;
     bool more = false;
-    ASSERT(in->rows_max > 0 && in->outcomes_per_branch_max >= 0);
+    ASSERT(in->rows_max > 0 && in->outcomes_per_branch_max >= 0 &&
+           in->conflicts_per_branch_max >= 0);
     for (struct m_table *t = s->tables; t; t = t->next)
         for (struct m_branch *b = t->branches; b; b = b->next)
             prune_branch(b, in, &left, &more);
+    for (struct m_table *t = s->tables; t; t = t->next)
+        for (struct m_branch *b = t->branches; b; b = b->next)
+            more |= sm_conflicts_prune(b, in, &left);
     for (struct m_audit **at = &s->audits; *at;) {
         struct m_audit *au = *at;
         if (au->at_ms >= in->audit_before_ms || left == 0) {

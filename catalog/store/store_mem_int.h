@@ -5,7 +5,8 @@
  *   store_mem_object.c  views, functions, names of every kind
  *   store_mem_branch.c  branches, outcomes, intents, prune
  *   store_mem_ref.c     branches made, dropped, renamed
- *   store_mem_partition.c  totals of partitions */
+ *   store_mem_partition.c  totals of partitions
+ *   store_mem_conflict.c  conflict lists */
 #ifndef LATCH_CATALOG_STORE_STORE_MEM_INT_H
 #define LATCH_CATALOG_STORE_STORE_MEM_INT_H
 
@@ -38,6 +39,12 @@ struct m_parts {
     struct m_deltas *log; /* oldest first */
     size_t n;
 };
+struct m_conflict {
+    struct m_conflict *next;
+    void *texts;
+    uint8_t key[CONFLICT_KEY_LEN];
+    struct conflict_row row;
+};
 struct m_branch {
     struct m_branch *next;
     char *name;
@@ -49,6 +56,7 @@ struct m_branch {
     struct outcome *outcomes; /* by snapshot id */
     size_t n, cap;
     struct m_parts parts;
+    struct m_conflict *conflicts; /* highest id first */
 };
 struct m_table {
     struct m_table *next;
@@ -92,7 +100,7 @@ struct store_mem {
     struct m_intent *intents; /* by id */
     struct m_audit *audits;   /* newest first */
     struct map dirs;          /* struct m_dir */
-    int64_t last_intent;
+    int64_t last_intent, last_conflict;
 };
 
 /* The fields of a row that are texts. */
@@ -107,6 +115,9 @@ struct store_mem {
 #define HEAD_TEXTS(r) ((str *[]){&(r)->uuid, &(r)->json, NULL})
 #define INTENT_TEXTS(r)                                                                            \
     ((str *[]){&(r)->table_id, &(r)->branch, &(r)->kind, &(r)->args_json, &(r)->reserves, NULL})
+#define CONFLICT_TEXTS(r)                                                                          \
+    ((str *[]){&(r)->code, &(r)->principal, &(r)->commit_user, &(r)->kind, &(r)->partition,        \
+               &(r)->file, &(r)->other_user, &(r)->message, NULL})
 #define SETUP_TEXTS(s)                                                                             \
     ((str *[]){&(s)->warehouse.tenant, &(s)->warehouse.name, &(s)->warehouse.root,                 \
                &(s)->warehouse.options_json, &(s)->principal.tenant, &(s)->principal.name, NULL})
@@ -163,6 +174,12 @@ int sm_deltas_new(struct ctx *cx, const struct store_commit_in *in,
 void sm_parts_commit(struct m_parts *p, int64_t old_head, const struct store_commit_in *in,
                      struct m_deltas **d);
 void sm_parts_cut(struct m_parts *p, int64_t upto_id);
+
+/* --- store_mem_conflict.c --------------------------------------------------------------------- */
+
+void sm_conflicts_free(struct m_branch *b);
+/* Too old ones and too many of a branch go, at most *left; true: there are more. */
+bool sm_conflicts_prune(struct m_branch *b, const struct store_prune_in *in, int64_t *left);
 
 /* --- store_mem_branch.c ----------------------------------------------------------------------- */
 
@@ -266,5 +283,10 @@ int sm_partitions_drop(struct store *st, struct ctx *cx, const struct store_part
 int sm_partitions_mark(struct store *st, struct ctx *cx, const struct store_partitions_change *in);
 int sm_partitions_tidy(struct store *st, struct ctx *cx, int64_t keep, int64_t rows_max,
                        bool *ret_more);
+int sm_conflict_note(struct store *st, struct ctx *cx, const struct store_conflict_in *in);
+int sm_conflict_list(struct store *st, struct ctx *cx, const struct store_conflicts_in *in,
+                     struct conflict_row **ret, size_t *ret_n);
+int sm_conflict_get(struct store *st, struct ctx *cx, str table_id, str branch, int64_t id,
+                    struct conflict_row *ret);
 
 #endif

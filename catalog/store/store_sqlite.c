@@ -92,6 +92,9 @@ static const struct store_ops sqlite_ops = {
     .partitions_drop = sq_partitions_drop,
     .partitions_mark = sq_partitions_mark,
     .partitions_tidy = sq_partitions_tidy,
+    .conflict_note = sq_conflict_note,
+    .conflict_list = sq_conflict_list,
+    .conflict_get = sq_conflict_get,
     .audit_add = sq_audit_add,
     .prune = sq_prune,
 };

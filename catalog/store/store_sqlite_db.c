@@ -227,7 +227,9 @@ static const char SQL_DROP_INTENTS[] = "DELETE FROM intents WHERE branch <> ''"
                                        " AND table_id IN (SELECT id FROM tables WHERE db_rid = ?1)";
 static const char SQL_GONE[] = "INSERT INTO gone_branches (rid) SELECT b.rid FROM tables t"
                                " JOIN branches b ON b.table_rid = t.rid WHERE t.db_rid = ?1"
-                               " AND EXISTS (SELECT 1 FROM outcomes o WHERE o.branch_rid = b.rid)";
+                               " AND (EXISTS (SELECT 1 FROM outcomes o WHERE o.branch_rid = b.rid)"
+                               " OR EXISTS (SELECT 1 FROM conflicts c"
+                               " WHERE c.branch_rid = b.rid))";
 static const char SQL_DROP_SCHEMAS[] =
     "DELETE FROM schemas WHERE branch_rid IN (SELECT b.rid FROM tables t"
     " JOIN branches b ON b.table_rid = t.rid WHERE t.db_rid = ?1)";

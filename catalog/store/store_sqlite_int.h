@@ -6,7 +6,7 @@
  *   store_sqlite_write.c    the writer thread: group commit
  *   store_sqlite_wal.c      the checkpoint thread: folds the WAL into the database
  *   store_sqlite_migrate.c  versions of the schema
- *   store_sqlite_{admin,db,table,object,branch,ref,intent,prune,partition}.c   the operations
+ *   store_sqlite_{admin,db,table,object,branch,ref,intent,prune,partition,conflict}.c   the operations
  *
  * An operation that reads runs on the caller's thread with its read-only connection. One that
  * changes is a function of type tx_fn that the writer thread runs inside its transaction while the
@@ -213,6 +213,24 @@ int sq_partitions_commit(struct conn *c, struct ctx *cx, int64_t rid, int64_t ol
 int sq_partitions_cut(struct conn *c, struct ctx *cx, int64_t rid, int64_t upto_id) WARN_UNUSED;
 int sq_partitions_lose(struct conn *c, struct ctx *cx, int64_t rid) WARN_UNUSED;
 
+/* What prune does to conflict lists (store_sqlite_conflict.c): the look-out, on the caller's thread; then,
+ * in the transaction, at most *left rows of what it found, and of a branch that is gone. */
+#define CONFLICT_CUTS_MAX 64 /* branches in one call */
+struct conflict_plan {
+    int64_t before_ms;
+    bool old;  /* there is one before that */
+    bool more; /* than there was room for */
+    size_t n;
+    struct {
+        int64_t branch_rid, upto_id;
+    } cuts[CONFLICT_CUTS_MAX];
+};
+int sq_conflicts_plan(struct conn *c, struct ctx *cx, const struct store_prune_in *in,
+                      struct conflict_plan *ret) WARN_UNUSED;
+int sq_conflicts_prune(struct conn *c, struct ctx *cx, const struct conflict_plan *p,
+                       int64_t *left) WARN_UNUSED;
+int sq_conflicts_sweep(struct conn *c, struct ctx *cx, int64_t rid, int64_t *left) WARN_UNUSED;
+
 /* Where a listing starts and ends in the order of names, see store_sqlite_db.c. */
 struct name_range {
     str from;      /* inclusive */
@@ -304,5 +322,10 @@ int sq_partitions_drop(struct store *st, struct ctx *cx, const struct store_part
 int sq_partitions_mark(struct store *st, struct ctx *cx, const struct store_partitions_change *in);
 int sq_partitions_tidy(struct store *st, struct ctx *cx, int64_t keep, int64_t rows_max,
                        bool *ret_more);
+int sq_conflict_note(struct store *st, struct ctx *cx, const struct store_conflict_in *in);
+int sq_conflict_list(struct store *st, struct ctx *cx, const struct store_conflicts_in *in,
+                     struct conflict_row **ret, size_t *ret_n);
+int sq_conflict_get(struct store *st, struct ctx *cx, str table_id, str branch, int64_t id,
+                    struct conflict_row *ret);
 
 #endif

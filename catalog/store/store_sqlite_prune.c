@@ -1,4 +1,4 @@
-/* store_sqlite_prune.c - old outcomes and old audit rows go, a bounded number at a time.
+/* store_sqlite_prune.c - old outcomes, conflicts and audit rows go, a bounded number at a time.
  *
  * The look-out runs on the caller's read-only connection, so that commits do not wait for it; only
  * the deletes go to the writer. Outcomes have no index on time: within a branch they are in the
@@ -21,6 +21,7 @@ struct cut { /* the branch's outcomes up to both bounds */
 };
 struct plan {
     const struct store_prune_in *in;
+    struct conflict_plan conflicts;
     struct cut cuts[CUTS_MAX];
     size_t n;
     int64_t left; /* rows that may still be deleted */
@@ -141,7 +142,8 @@ static const char SQL_DELETE[] = "DELETE FROM outcomes WHERE branch_rid = ?1"
                                  " AND snapshot_id <= ?2 AND recorded_ms <= ?3";
 static const char SQL_GONE_DONE[] =
     "DELETE FROM gone_branches WHERE rid = ?1"
-    " AND NOT EXISTS (SELECT 1 FROM outcomes WHERE branch_rid = ?1)";
+    " AND NOT EXISTS (SELECT 1 FROM outcomes WHERE branch_rid = ?1)"
+    " AND NOT EXISTS (SELECT 1 FROM conflicts WHERE branch_rid = ?1)";
 static const char SQL_DELETE_AUDIT[] =
     "DELETE FROM audit WHERE (at_ms, n) IN"
     " (SELECT at_ms, n FROM audit WHERE at_ms < ?1 ORDER BY at_ms, n LIMIT ?2)";
@@ -155,9 +157,13 @@ static int tx_prune(struct conn *c, struct ctx *cx, void *io)
         const struct cut *cut = &p->cuts[i];
         TRY(SQL_RUN(cx, c, SQL_DELETE, NULL, AI(cut->branch_rid), AI(cut->upto_id),
                     AI(cut->upto_ms)));
-        if (cut->gone)
-            TRY(SQL_RUN(cx, c, SQL_GONE_DONE, NULL, AI(cut->branch_rid)));
+        if (!cut->gone)
+            continue;
+        TRY(sq_conflicts_sweep(c, cx, cut->branch_rid, &p->left));
+        TRY(SQL_RUN(cx, c, SQL_GONE_DONE, NULL, AI(cut->branch_rid)));
     }
+    TRY(sq_conflicts_prune(c, cx, &p->conflicts, &p->left));
+    p->more |= p->conflicts.more || p->left == 0;
     TRY(SQL_RUN(cx, c, SQL_DELETE_AUDIT, NULL, AI(before_ms), AI(p->left)));
     int old = SQL_I64(cx, c, SQL_OLD_AUDIT, &one, AI(before_ms));
     TRY(old);
@@ -169,7 +175,8 @@ int sq_prune(struct store *st, struct ctx *cx, const struct store_prune_in *in, 
 {
     struct conn *c;
     int64_t one;
-    ASSERT(in->rows_max > 0 && in->outcomes_per_branch_max >= 0);
+    ASSERT(in->rows_max > 0 && in->outcomes_per_branch_max >= 0 &&
+           in->conflicts_per_branch_max >= 0);
     struct plan *p = ARENA_NEW(&cx->arena, struct plan);
     if (!p)
         return ctx_nomem(cx);
@@ -180,7 +187,8 @@ int sq_prune(struct store *st, struct ctx *cx, const struct store_prune_in *in, 
     TRY(plan_old(p, c, cx));
     int old = SQL_I64(cx, c, SQL_OLD_AUDIT, &one, AI(in->audit_before_ms));
     TRY(old);
-    if (p->n || old)
+    TRY(sq_conflicts_plan(c, cx, in, &p->conflicts));
+    if (p->n || old || p->conflicts.old || p->conflicts.n)
         TRY(sq_write(sqlite_of(st), cx, tx_prune, p));
     *ret_more = p->more;
     return 0;

@@ -89,7 +89,8 @@ static const char SQL_NAME_GONE[] =
     "UPDATE tables SET names_gone = names_gone + 1 WHERE rid = (SELECT b.table_rid FROM branches b"
     " JOIN schemas s ON s.branch_rid = b.rid WHERE b.rid = ?1)"; /* not of one that was never made */
 static const char SQL_GONE[] = "INSERT INTO gone_branches (rid) SELECT ?1"
-                               " WHERE EXISTS (SELECT 1 FROM outcomes WHERE branch_rid = ?1)";
+                               " WHERE EXISTS (SELECT 1 FROM outcomes WHERE branch_rid = ?1)"
+                               " OR EXISTS (SELECT 1 FROM conflicts WHERE branch_rid = ?1)";
 static const char SQL_DROP_SCHEMA[] = "DELETE FROM schemas WHERE branch_rid = ?1";
 static const char SQL_DROP[] = "DELETE FROM branches WHERE rid = ?1";
 

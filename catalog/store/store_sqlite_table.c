@@ -4,7 +4,7 @@
  * of a dropped table may outlive it. The row of the wanted name remembers the next number to try,
  * so creating and dropping one name ten thousand times does not make the search longer.
  *
- * Dropping is bounded: the table's own rows go, its outcomes are left to prune (gone_branches).
+ * Dropping is bounded: the table's own rows go, its outcomes and conflicts are left to prune (gone_branches).
  *
  * Thread rule: reads on the caller's thread, functions named tx_* on the writer's. */
 #include "catalog/store/store_sqlite_int.h"
@@ -411,7 +411,8 @@ static const char SQL_WHAT[] = "SELECT t.rid, d.warehouse_id, t.dir, t.external 
 static const char SQL_DROP_INTENTS[] = "DELETE FROM intents WHERE table_id = ?1 AND branch <> ''";
 static const char SQL_GONE[] =
     "INSERT INTO gone_branches (rid) SELECT b.rid FROM branches b WHERE b.table_rid = ?1"
-    " AND EXISTS (SELECT 1 FROM outcomes o WHERE o.branch_rid = b.rid)";
+    " AND (EXISTS (SELECT 1 FROM outcomes o WHERE o.branch_rid = b.rid)"
+    " OR EXISTS (SELECT 1 FROM conflicts c WHERE c.branch_rid = b.rid))";
 static const char SQL_DROP_SCHEMAS[] =
     "DELETE FROM schemas WHERE branch_rid IN (SELECT rid FROM branches WHERE table_rid = ?1)";
 static const char SQL_DROP_BRANCHES[] = "DELETE FROM branches WHERE table_rid = ?1";

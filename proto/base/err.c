@@ -35,6 +35,7 @@ static const char *const res_names[] = {
     [RES_BRANCH] = "BRANCH",     [RES_TAG] = "TAG",
     [RES_VIEW] = "VIEW",         [RES_DIALECT] = "DIALECT",
     [RES_FUNCTION] = "FUNCTION", [RES_DEFINITION] = "DEFINITION",
+    [RES_CONFLICT] = "CONFLICT",
 };
 
 const char *err_name(int code)

@@ -46,7 +46,8 @@ enum res {
     RES_VIEW,
     RES_DIALECT,
     RES_FUNCTION,
-    RES_DEFINITION
+    RES_DEFINITION,
+    RES_CONFLICT /* not Paimon's: of our own routes */
 };
 
 struct err_rec {

@@ -98,6 +98,9 @@
     X(partitions_drop, 1)                                                                          \
     X(partitions_mark, 1)                                                                          \
     X(partitions_tidy, 1)                                                                          \
+    X(conflict_note, 1)                                                                            \
+    X(conflict_list, 0)                                                                            \
+    X(conflict_get, 0)                                                                             \
     X(audit_add, 1)                                                                                \
     X(prune, 1)
 enum fx_op {
@@ -590,6 +593,20 @@ static int bst_partitions_tidy(struct store *st, struct ctx *cx, int64_t keep, i
 {
     BST(partitions_tidy, keep, max, ret);
 }
+static int bst_conflict_note(struct store *st, struct ctx *cx, const struct store_conflict_in *in)
+{
+    BST(conflict_note, in);
+}
+static int bst_conflict_list(struct store *st, struct ctx *cx, const struct store_conflicts_in *in,
+                             struct conflict_row **ret, size_t *n)
+{
+    BST(conflict_list, in, ret, n);
+}
+static int bst_conflict_get(struct store *st, struct ctx *cx, str id, str branch, int64_t conflict,
+                            struct conflict_row *ret)
+{
+    BST(conflict_get, id, branch, conflict, ret);
+}
 static int bst_audit_add(struct store *st, struct ctx *cx, const struct audit *au)
 {
     BST(audit_add, au);
@@ -794,6 +811,8 @@ FN void fx_init(struct fx *f, unsigned kind)
                                  .outcome_keep_ms = 86400000,
                                  .outcome_max = 100000,
                                  .audit_keep_ms = 86400000,
+                                 .conflict_keep_ms = 86400000,
+                                 .conflict_max = 1000,
                                  .snapshot_max_bytes = 1 << 20,
                                  .verify = VERIFY_SIZE,
                                  .state_memory = 64 << 20,
