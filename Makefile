@@ -162,17 +162,23 @@ $(B)/tools/%: $(B)/tests/tools/%.o $(foreach l,manifest proto,$(call LIB,$(l)))
 	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(call LINK,manifest)
 .PRECIOUS: $(B)/tests/tools/%.o
 
-# Fuzz targets: replayed over their corpora by `make test`, run for long by `make fuzz`.
+# Fuzz targets: replayed over their corpora by `make test`, run for long by `make fuzz`. They link the
+# manifest layer, or the one that is named for them.
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 .PHONY: replay
 replay: $(FUZZ:%=$(B)/replay/%)
-$(B)/replay/%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/replay.o $(foreach l,manifest proto,$(call LIB,$(l)))
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(B)/tests/fuzz/replay.o $(call LINK,manifest)
+FUZZ_LAYER_state_ckpt := catalog
+FUZZ_LAYER = $(or $(FUZZ_LAYER_$(1)),manifest)
+define replay_rule
+$(B)/replay/$(1): $(B)/tests/fuzz/fuzz_$(1).o $(B)/tests/fuzz/replay.o $(foreach l,$(DEPS_$(2)),$(call LIB,$(l)))
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(LDFLAGS) -o $$@ $$< $(B)/tests/fuzz/replay.o $$(call LINK,$(2))
+endef
+$(foreach t,$(FUZZ),$(eval $(call replay_rule,$(t),$(call FUZZ_LAYER,$(t)))))
 .PRECIOUS: $(B)/tests/fuzz/%.o
 SECONDS_EACH ?= 600
 fuzz: packages-build packages-fuzz ## every fuzz target for SECONDS_EACH (600) seconds; T=json for one
-	$(Q)tests/fuzz/run.sh $(SECONDS_EACH) $(or $(T),$(FUZZ))
+	$(Q)tests/fuzz/run.sh $(SECONDS_EACH) $(foreach t,$(or $(T),$(FUZZ)),$(t):$(call FUZZ_LAYER,$(t)))
 
 PREFIX ?= /usr/local
 install: all ## into PREFIX (/usr/local), below DESTDIR

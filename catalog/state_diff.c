@@ -110,6 +110,7 @@ static void compare(struct diff *d)
     number(d, "buckets", (int64_t)x.buckets, (int64_t)y.buckets);
     number(d, "manifests", (int64_t)x.manifests, (int64_t)y.manifests);
     number(d, "rows", x.rows, y.rows);
+    number(d, "bytes of files", x.size_bytes, y.size_bytes);
     number(d, "sum of live files", (int64_t)x.live_sum, (int64_t)y.live_sum);
     number(d, "left over in manifests", (int64_t)x.left_over, (int64_t)y.left_over);
     if (!index_set_equal(d->a->index, d->b->index))

@@ -218,12 +218,18 @@ static void bucket_drop_empty(struct table_state *st, uint32_t i)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-/* Is there room for one more of this name? */
+/* Is there room for one more of this name? Records are looked at only where so many stand in a row that
+ * all could be of it. */
 static bool name_room(const struct table_state *st, uint32_t hash)
 {
     const struct refs *t = &st->by_name;
-    int same = 0;
-    for (size_t at = hash & (t->cap - 1); t->v[at]; at = (at + 1) & (t->cap - 1))
+    int same = 0, row = 0;
+    size_t at = hash & (t->cap - 1);
+    while (row < NAME_LEVELS_MAX && t->v[(at + (size_t)row) & (t->cap - 1)])
+        row++;
+    if (row < NAME_LEVELS_MAX)
+        return true;
+    for (; t->v[at]; at = (at + 1) & (t->cap - 1))
         same += record_at(st, t->v[at])->hash == hash;
     return same < NAME_LEVELS_MAX;
 }
@@ -243,6 +249,7 @@ static void link_in(struct table_state *st, uint32_t ref, struct record *r,
     refs_put(&st->by_name, r->hash, ref);
     st->n_files++;
     st->rows = (int64_t)((uint64_t)st->rows + (uint64_t)f->rows);
+    st->size = (int64_t)((uint64_t)st->size + (uint64_t)f->size);
     st->live_sum += f->id;
 }
 
@@ -284,6 +291,49 @@ int files_add(struct ctx *cx, struct table_state *st, const struct table_file *f
     bucket_drop_empty(st, bucket);
     return rc;
 }
+
+/* --- from a checkpoint ------------------------------------------------------------------------ */
+
+int files_reserve(struct ctx *cx, struct table_state *st, size_t n)
+{
+    struct refs *t = &st->by_name;
+    size_t cap = REFS_MIN;
+    ASSERT(t->n == 0);
+    while (n * 4 > cap * 3)
+        cap *= 2;
+    uint32_t *v = mem_zalloc(cap * sizeof *v);
+    if (!v)
+        return ctx_nomem(cx);
+    mem_free(t->v);
+    *t = (struct refs){.v = v, .cap = cap};
+    return 0;
+}
+
+int files_put_bucket(struct ctx *cx, struct table_state *st, str partition, int32_t bucket,
+                     uint32_t *ret)
+{
+    if (bucket_find(st, partition, bucket))
+        return ctx_fail(cx, E_CORRUPT, RES_NONE, STR_NONE, "a bucket is there twice");
+    return bucket_get(cx, st, partition, bucket, ret);
+}
+
+int files_put_record(struct ctx *cx, struct table_state *st, uint32_t bucket, uint32_t ref)
+{
+    struct record *r = record_at(st, ref);
+    struct state_view v;
+    if (refs_room(st, &st->by_name, hash_of_record) < 0)
+        return ctx_nomem(cx);
+    r->bucket = bucket;
+    record_unpack(st, r, &v);
+    r->hash = name_hash(bucket, v.f.name);
+    if (!name_room(st, r->hash))
+        return ctx_fail(cx, E_CORRUPT, RES_NONE, STR_NONE, "a file is there too many times");
+    TRY(count_add(cx, st, st->buckets[bucket].partition, v.f.total_buckets));
+    link_in(st, ref, r, &v.f);
+    return 0;
+}
+
+/* --- look-ups --------------------------------------------------------------------------------- */
 
 uint32_t files_find(const struct table_state *st, const struct table_file *f)
 {
@@ -335,6 +385,7 @@ void files_remove(struct table_state *st, uint32_t ref)
     count_remove(b->partition, v.f.total_buckets);
     st->n_files--;
     st->rows = (int64_t)((uint64_t)st->rows - (uint64_t)v.f.rows);
+    st->size = (int64_t)((uint64_t)st->size - (uint64_t)v.f.size);
     st->live_sum -= v.f.id;
     record_release(st, r);
     bucket_drop_empty(st, r->bucket);

@@ -64,6 +64,13 @@ static bool widen(struct table_state *st)
 int gone_note(struct ctx *cx, struct table_state *st, const struct table_file *f, int64_t snapshot,
               str user)
 {
+    if (st->o.gone_max == 0)
+        return 0;
+    return gone_put(cx, st, place_of(f->partition, f->bucket, f->name), snapshot, user);
+}
+
+int gone_put(struct ctx *cx, struct table_state *st, uint64_t place, int64_t snapshot, str user)
+{
     struct gone *g = &st->gone;
     if (st->o.gone_max == 0)
         return 0;
@@ -75,7 +82,7 @@ int gone_note(struct ctx *cx, struct table_state *st, const struct table_file *f
     if (user.p && !who)
         return ctx_nomem(cx);
     size_t at = (g->first + g->n++) % g->cap;
-    g->v[at] = (struct gone_file){place_of(f->partition, f->bucket, f->name), snapshot, who};
+    g->v[at] = (struct gone_file){place, snapshot, who};
     refs_put(&g->by_place, (uint32_t)g->v[at].place, (uint32_t)at + 1);
     return 0;
 }

@@ -15,19 +15,6 @@
 #include "proto/base/assert.h"
 #include "proto/base/mem.h"
 
-enum {
-    HAS_USER = 1,
-    HAS_CREATED = 2,
-    HAS_DELETE_ROWS = 4,
-    HAS_ROW_ID = 8,
-    HAS_SOURCE = 16,
-    HAS_EXTERNAL = 32,
-    HAS_EXTRA = 64,
-    NAME_PACKED = 128,
-    ONE_KEY = 256,
-};
-#define UUID_TEXT 36
-
 /* --- shared texts ----------------------------------------------------------------------------- */
 
 struct shared *shared_find(const struct shared_set *s, str text)
@@ -53,28 +40,55 @@ static bool shared_room(struct shared_set *s)
     return true;
 }
 
-struct shared *shared_take(struct shared_set *s, str text)
+/* In the map, without a number; there is room for one. */
+static struct shared *shared_new(struct shared_set *s, str text)
 {
-    struct shared *t = map_get(&s->by_text, text);
-    if (t) {
-        t->refs++;
-        return t;
-    }
-    t = mem_alloc(sizeof *t + text.len + 1);
+    struct shared *t = mem_alloc(sizeof *t + text.len + 1);
     if (!t || !shared_room(s)) {
         mem_free(t);
         return NULL;
     }
-    *t = (struct shared){.refs = 1, .len = text.len};
+    *t = (struct shared){.len = text.len};
     memcpy(t->p, text.len ? text.p : "", text.len);
     if (map_put(&s->by_text, str_n(t->p, t->len), t) < 0) {
         mem_free(t);
         return NULL;
     }
-    t->no = s->spare ? s->spares[--s->spare] : s->n++;
-    s->v[t->no] = t;
     s->bytes += sizeof *t + text.len + 1 + 16; /* and what malloc adds */
     return t;
+}
+
+struct shared *shared_take(struct shared_set *s, str text)
+{
+    struct shared *t = map_get(&s->by_text, text);
+    if (!t) {
+        t = shared_new(s, text);
+        if (!t)
+            return NULL;
+        t->no = s->spare ? s->spares[--s->spare] : s->n++;
+        s->v[t->no] = t;
+    }
+    t->refs++;
+    return t;
+}
+
+int shared_put_next(struct shared_set *s, str text)
+{
+    if (!text.p) {
+        if (!shared_room(s))
+            return E_NOMEM;
+        s->v[s->n] = NULL;
+        s->spares[s->spare++] = s->n++;
+        return 0;
+    }
+    if (shared_find(s, text))
+        return E_CORRUPT;
+    struct shared *t = shared_new(s, text);
+    if (!t)
+        return E_NOMEM;
+    t->no = s->n++;
+    s->v[t->no] = t;
+    return 0;
 }
 
 void shared_give(struct shared_set *s, struct shared *t)

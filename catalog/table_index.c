@@ -7,35 +7,12 @@
  *
  * Invariant: nothing changes after index_set_of returned.
  * Thread rule: reading from any thread; the reference count is atomic. */
-#include "catalog/table_index.h"
+#include "catalog/table_index_int.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "proto/base/hash.h"
 #include "proto/base/mem.h"
-
-struct vector {
-    uint32_t name_at, name_len, file;
-    struct dv_range range;
-};
-struct hashed {
-    uint64_t hash;
-    size_t i;
-};
-struct lookup { /* sorted by hash, then i */
-    struct hashed *v;
-    size_t n;
-};
-struct index_set {
-    atomic_int refs;
-    str name;
-    struct index_file *files;
-    struct vector *vectors;
-    size_t n_files, n_vectors, bytes;
-    struct lookup by_vector, by_file, by_bucket;
-    struct buf text;
-};
 
 /* --- hashes ----------------------------------------------------------------------------------- */
 
@@ -55,7 +32,7 @@ static uint64_t place_hash(str partition, int32_t bucket)
     return mix(hash64(partition.p, partition.len), (uint64_t)(int64_t)bucket);
 }
 
-static uint64_t file_id(const struct index_file *f)
+uint64_t index_file_id(const struct index_file *f)
 {
     uint64_t h = place_hash(f->partition, f->bucket);
     return hash_str(hash_str(hash_str(h, f->type), f->name), f->external_path);
@@ -135,19 +112,13 @@ void index_set_unref(struct index_set *s)
     mem_free(s);
 }
 
-static void index_set_unrefp(struct index_set **s)
-{
-    index_set_unref(*s);
-}
-
 struct index_set *index_set_ref(struct index_set *s)
 {
     atomic_fetch_add(&s->refs, 1);
     return s;
 }
 
-/* Texts move while the block grows: until it is whole a str holds its offset + 1. */
-static str text_add(struct index_set *s, str t)
+str index_text_add(struct index_set *s, str t)
 {
     if (!t.p)
         return STR_NONE;
@@ -182,7 +153,7 @@ static int add_file(struct ctx *cx, struct index_set *s, const struct index_entr
         .first_vector = (uint32_t)s->n_vectors,
         .n_vectors = (uint32_t)e->dv.n,
     };
-    f->id = file_id(f);
+    f->id = index_file_id(f);
     f->content = content_hash(f, e);
     for (size_t i = 0; i < e->dv.n; i++) {
         const struct index_dv *r = &e->dv.items[i];
@@ -194,16 +165,17 @@ static int add_file(struct ctx *cx, struct index_set *s, const struct index_entr
         };
         buf_adds(&s->text, r->data_file);
     }
-    f->partition = text_add(s, f->partition);
-    f->type = text_add(s, f->type);
-    f->name = text_add(s, f->name);
-    f->external_path = text_add(s, f->external_path);
+    f->partition = index_text_add(s, f->partition);
+    f->type = index_text_add(s, f->type);
+    f->name = index_text_add(s, f->name);
+    f->external_path = index_text_add(s, f->external_path);
     s->n_files++;
     return buf_fail(&s->text);
 }
 
-static void finish(struct index_set *s)
+void index_set_finish(struct index_set *s)
 {
+    s->name = text_at(s, s->name);
     for (size_t i = 0; i < s->n_files; i++) {
         struct index_file *f = &s->files[i];
         f->partition = text_at(s, f->partition);
@@ -224,19 +196,27 @@ static void finish(struct index_set *s)
     s->bytes += s->text.cap;
 }
 
-static int room(struct ctx *cx, struct index_set *s, size_t files, size_t vectors, size_t max_bytes)
+int index_set_new(struct ctx *cx, str name, size_t files, size_t vectors, size_t max_bytes,
+                  struct index_set **ret)
 {
+    CLEANUP(index_set_unrefp) struct index_set *s = mem_zalloc(sizeof *s);
+    if (!s)
+        return ctx_nomem(cx);
+    s->refs = 1;
     s->bytes = sizeof *s + (files + 1) * sizeof *s->files + (vectors + 1) * sizeof *s->vectors;
     if (files >= UINT32_MAX / 4 || vectors >= UINT32_MAX / 4 || s->bytes > max_bytes)
         return ctx_fail(cx, E_TOOBIG, RES_NONE, STR_NONE,
                         "%.*s: %zu index files with %zu deletion vectors do not fit in %zu bytes",
-                        STR(s->name), files, vectors, max_bytes);
+                        STR(name), files, vectors, max_bytes);
     s->files = mem_alloc((files + 1) * sizeof *s->files);
     s->vectors = mem_alloc((vectors + 1) * sizeof *s->vectors);
     if (!s->files || !s->vectors || room_for(s, &s->by_vector, vectors) < 0 ||
         room_for(s, &s->by_file, files) < 0 || room_for(s, &s->by_bucket, files) < 0)
         return ctx_nomem(cx);
     buf_init(&s->text, max_bytes < UINT32_MAX ? max_bytes : UINT32_MAX);
+    s->name = index_text_add(s, name);
+    *ret = s;
+    s = NULL;
     return 0;
 }
 
@@ -244,15 +224,10 @@ int index_set_of(struct ctx *cx, str name, const struct index_entry *e, size_t n
                  struct partitioner *p, size_t max_bytes, struct index_set **ret)
 {
     size_t vectors = 0;
-    CLEANUP(index_set_unrefp) struct index_set *s = mem_zalloc(sizeof *s);
-    if (!s)
-        return ctx_nomem(cx);
-    s->refs = 1;
-    s->name = name; /* for messages, until there is a copy */
+    CLEANUP(index_set_unrefp) struct index_set *s = NULL;
     for (size_t i = 0; i < n; i++)
         vectors += e[i].dv.n;
-    TRY(room(cx, s, n, vectors, max_bytes));
-    s->name = text_add(s, name);
+    TRY(index_set_new(cx, name, n, vectors, max_bytes, &s));
     for (size_t i = 0; i < n; i++) {
         int rc = add_file(cx, s, &e[i], p);
         if (rc == E_TOOBIG)
@@ -263,8 +238,7 @@ int index_set_of(struct ctx *cx, str name, const struct index_entry *e, size_t n
     }
     if (buf_fail(&s->text))
         return ctx_nomem(cx);
-    s->name = text_at(s, s->name);
-    finish(s);
+    index_set_finish(s);
     *ret = s;
     s = NULL;
     return 0;

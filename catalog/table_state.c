@@ -81,6 +81,7 @@ struct state_info state_info(const struct table_state *st)
         .buckets = st->live_buckets,
         .manifests = st->manifests.live,
         .rows = st->rows,
+        .size_bytes = st->size,
         .bytes = state_bytes(st),
         .live_sum = st->live_sum,
         .left_over = st->manifest_sum - st->live_sum,
@@ -216,4 +217,16 @@ bool state_next(const struct table_state *st, struct state_cursor *at, struct st
         if (at->level == LEVEL_ANY || ret->f.level == at->level)
             return true;
     }
+}
+
+struct opt_i64 state_newest_ms(const struct table_state *st)
+{
+    struct opt_i64 newest = {0};
+    struct state_cursor at;
+    struct state_view v;
+    state_all(st, &at);
+    while (state_next(st, &at, &v))
+        if (v.f.created_ms.has && (!newest.has || v.f.created_ms.v > newest.v))
+            newest = v.f.created_ms;
+    return newest;
 }

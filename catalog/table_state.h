@@ -54,9 +54,10 @@ struct state_info {
     int64_t schema_id, total_records;
     struct opt_i64 next_row_id;
     size_t files, partitions, buckets, manifests;
-    int64_t rows;      /* of the live files, deleted ones included */
-    size_t bytes;      /* of memory, all told */
-    uint64_t live_sum; /* of the live files */
+    int64_t rows;       /* of the live files, deleted ones included */
+    int64_t size_bytes; /* of the live files */
+    size_t bytes;       /* of memory, all told */
+    uint64_t live_sum;  /* of the live files */
     uint64_t
         left_over; /* what the manifests come to beyond that; 0 unless they were wrong before */
 };
@@ -108,6 +109,8 @@ bool state_next(const struct table_state *st, struct state_cursor *at, struct st
 
 /* The highest max_seq of a bucket's files; -1: it has none. */
 int64_t state_max_seq(struct table_state *st, str partition, int32_t bucket);
+/* When the youngest of the live files was written, as its writer says; a walk over all. */
+struct opt_i64 state_newest_ms(const struct table_state *st);
 struct bucket_count {
     int32_t total_buckets;
     uint32_t files;

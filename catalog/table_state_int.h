@@ -7,6 +7,9 @@
  *   table_state.c   the whole: info, manifests, look-ups
  *   state_load.c    from a snapshot's manifests
  *   state_apply.c   forward by one commit
+ *   state_save.c    to the bytes of a checkpoint
+ *   state_restore.c from them
+ *   state_ckpt.c    the checkpoint's file
  *   state_diff.c    two states compared */
 #ifndef LATCH_CATALOG_TABLE_STATE_INT_H
 #define LATCH_CATALOG_TABLE_STATE_INT_H
@@ -53,6 +56,9 @@ struct shared_set {
 struct shared *shared_take(struct shared_set *s, str text);
 void shared_give(struct shared_set *s, struct shared *t);
 struct shared *shared_find(const struct shared_set *s, str text);
+/* From a checkpoint: the text with the next number and no reference yet; STR_NONE: a number that is
+ * free. E_CORRUPT: it is there already; E_NOMEM. */
+int shared_put_next(struct shared_set *s, str text) WARN_UNUSED;
 void shared_done(struct shared_set *s);
 
 struct record {
@@ -63,6 +69,20 @@ struct record {
     uint32_t len;  /* of the whole record */
     unsigned char body[];
 };
+enum { /* flags in front of its body, see state_record.c */
+       HAS_USER = 1,
+       HAS_CREATED = 2,
+       HAS_DELETE_ROWS = 4,
+       HAS_ROW_ID = 8,
+       HAS_SOURCE = 16,
+       HAS_EXTERNAL = 32,
+       HAS_EXTRA = 64,
+       NAME_PACKED = 128,
+       ONE_KEY = 256,
+};
+#define RECORD_FLAGS    511u
+#define UUID_TEXT       36
+#define NAME_NUMBER_MAX 999999999u /* of a packed name */
 /* Packs all of f but partition and bucket; takes references on shared texts. */
 int record_pack(struct ctx *cx, struct table_state *st, const struct table_file *f,
                 struct buf *out) WARN_UNUSED;
@@ -119,7 +139,7 @@ struct table_state {
     struct gone gone;
     struct buf scratch;
     size_t n_files;
-    int64_t rows;
+    int64_t rows, size;
     uint64_t live_sum, manifest_sum, stamp;
     struct map manifests; /* name -> struct manifest_in */
     size_t manifest_bytes;
@@ -133,6 +153,13 @@ struct table_state {
 int files_add(struct ctx *cx, struct table_state *st, const struct table_file *f) WARN_UNUSED;
 uint32_t files_find(const struct table_state *st, const struct table_file *f); /* by id; 0: none */
 void files_remove(struct table_state *st, uint32_t ref);
+/* From a checkpoint: room for n files in all; a bucket (E_CORRUPT: it is there already); a record that
+ * holds id, length and body. E_NOMEM, E_TOOBIG, E_CORRUPT. */
+int files_reserve(struct ctx *cx, struct table_state *st, size_t n) WARN_UNUSED;
+int files_put_bucket(struct ctx *cx, struct table_state *st, str partition, int32_t bucket,
+                     uint32_t *ret) WARN_UNUSED;
+int files_put_record(struct ctx *cx, struct table_state *st, uint32_t bucket,
+                     uint32_t ref) WARN_UNUSED;
 void files_done(struct table_state *st);
 size_t files_bytes(const struct table_state *st);
 uint32_t bucket_find(const struct table_state *st, str partition, int32_t bucket); /* 0: none */
@@ -140,6 +167,8 @@ uint32_t bucket_find(const struct table_state *st, str partition, int32_t bucket
 /* --- state_gone.c ----------------------------------------------------------------------------- */
 int gone_note(struct ctx *cx, struct table_state *st, const struct table_file *f, int64_t snapshot,
               str user) WARN_UNUSED;
+int gone_put(struct ctx *cx, struct table_state *st, uint64_t place, int64_t snapshot,
+             str user) WARN_UNUSED; /* the same, by place */
 size_t gone_bytes(const struct table_state *st);
 void gone_done(struct table_state *st);
 

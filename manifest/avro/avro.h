@@ -78,6 +78,8 @@ int avro_list_of_i64s(struct ctx *cx, const int64_t *v, size_t n,
 int avro_list_of_opts(struct ctx *cx, const struct opt_i64 *v, size_t n,
                       struct avro_list *ret) WARN_UNUSED;
 bool avro_list_eq(const struct avro_list *a, const struct avro_list *b);
+/* Of a list of strings that was kept elsewhere: are its bytes such a list? Ask before walking it. */
+bool avro_list_strs_ok(const struct avro_list *l);
 
 /* What AVRO_RECORDS is in memory. */
 struct avro_array {

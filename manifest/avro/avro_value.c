@@ -29,6 +29,16 @@ bool avro_list_str(struct avro_list *l, str *ret)
     return true;
 }
 
+bool avro_list_strs_ok(const struct avro_list *l)
+{
+    struct avro_in in = begin(l);
+    str item;
+    for (uint32_t i = 0; i < l->n; i++)
+        if (!avro_take_bytes(&in, &item))
+            return false;
+    return in.at == in.end;
+}
+
 bool avro_list_i64(struct avro_list *l, int64_t *ret)
 {
     if (l->n == 0)

@@ -1,9 +1,10 @@
 /* test_prop_state.c - random lives of a table against a naive model: every commit is taken, the state
  * that went forward by it equals a fresh load and the model; commits that were broken on the way are
- * refused.
+ * refused. Now and then the state is put into a checkpoint and goes on as what comes out of it.
  *
  * PROP_SEED=n runs that one life, PROP_LIVES=n so many random ones. */
 #include "catalog/conflict.h"
+#include "catalog/state_ckpt.h"
 #include "tests/unit/catalog/state_fixture.h"
 
 #include <stdlib.h>
@@ -323,6 +324,35 @@ static void like_the_model(const struct model *m, struct table_state *st)
     assert_int_equal(index_set_files(state_index(st)), m->index_name.p ? m->n_index : 0);
 }
 
+static void same_gone(const struct model *m, const struct table_state *a,
+                      const struct table_state *b)
+{
+    struct state_gone x, y;
+    for (size_t i = 0; i < m->n_files; i++) {
+        const struct manifest_entry *e = &m->files[i].e;
+        bool known = state_find_gone(a, e->partition, e->bucket, e->file.name, &x);
+        assert_true(known == state_find_gone(b, e->partition, e->bucket, e->file.name, &y));
+        assert_true(!known || (x.snapshot == y.snapshot && str_eq(x.user, y.user)));
+    }
+}
+
+static void through_a_checkpoint(const struct model *m, struct table_state **st)
+{
+    struct buf b;
+    struct ckpt_head h;
+    struct table_state *back = NULL;
+    buf_init(&b, (size_t)1 << 24);
+    OK(state_save(&cx, *st, m->id * 3, (uint64_t)m->id, &b));
+    OK(state_restore(&cx, buf_str(&b), &state_opts, &h, &back));
+    assert_true(h.epoch == m->id * 3 && h.snapshot_id == m->id && h.text_hash == (uint64_t)m->id);
+    same_state(*st, back);
+    like_the_model(m, back);
+    same_gone(m, *st, back);
+    buf_done(&b);
+    state_free(*st);
+    *st = back;
+}
+
 static void step(struct model *m, struct table_state *st)
 {
     struct commit c = {.e = ARENA_ARRAY(&cx.arena, struct manifest_entry, FILES_MAX * 2)};
@@ -361,8 +391,11 @@ static void live(uint64_t seed)
     struct table_state *st = load(NULL);
     print_message("PROP_SEED=%llu\n", (unsigned long long)seed);
     rng = seed * 0x9e3779b97f4a7c15u + 1;
-    for (int i = 0; i < STEPS; i++)
+    for (int i = 0; i < STEPS; i++) {
         step(&m, st);
+        if (chance(20))
+            through_a_checkpoint(&m, &st);
+    }
     state_free(st);
 }
 
