@@ -102,6 +102,8 @@ static int load(struct ctx *cx, struct branch *br, const struct table_traits *tr
     struct state_opts o = state_opts_of(br, traits);
     if (h)
         TRY(snapshot_decode_file(cx, h->json, STR_LIT("head"), &s));
+    if (state_come_back(br, h, &o, ret))
+        return 0;
     TRY(state_load(cx, &dir, h ? &s : NULL, &o, ret));
     COUNT(c, states_loaded);
     return 0;
@@ -361,6 +363,7 @@ void branch_state_forward(struct ctx *cx, struct branch *br, const struct commit
     } else {
         atomic_store(&br->state_text, head_text(br->head));
         states_touch(br);
+        state_keep(br, f->arena.used);
     }
     ctx_done(&own);
 }

@@ -11,7 +11,8 @@ static int options_copy(struct ctx *cx, struct catalog *c, const struct catalog_
     c->suffix = str_heap(o->database_suffix);
     c->group = str_heap(o->group);
     c->data_dir = str_heap(o->data_dir);
-    if (!c->suffix || !c->group || !c->data_dir)
+    c->state_dir = str_heap(o->state_dir);
+    if (!c->suffix || !c->group || !c->data_dir || !c->state_dir)
         return ctx_nomem(cx);
     c->o.database_suffix = str_n(c->suffix, o->database_suffix.len);
     c->o.group = str_n(c->group, o->group.len);
@@ -33,6 +34,8 @@ int catalog_open(struct ctx *cx, const struct catalog_opts *o, struct catalog **
     int rc = options_copy(cx, c, o);
     if (rc == 0)
         rc = conflict_notes_new(cx, c, &c->conflicts);
+    if (rc == 0)
+        rc = states_dir_make(cx, c);
     if (rc == 0)
         rc = places_open(cx, c);
     if (rc == 0)
@@ -62,6 +65,7 @@ void catalog_close(struct catalog *c)
     mem_free(c->suffix);
     mem_free(c->group);
     mem_free(c->data_dir);
+    mem_free(c->state_dir);
     mem_free(c);
 }
 
@@ -100,6 +104,7 @@ int catalog_prune(struct ctx *cx, struct catalog *c)
     bool more = true;
     while (more)
         TRY(STORE(c->o.store, prune, cx, &in, &more));
+    states_tidy(c);
     return partitions_tidy(cx, c);
 }
 

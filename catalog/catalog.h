@@ -41,6 +41,9 @@ struct catalog_opts {
     enum verify_files verify;  /* of the data files that a commit adds */
     size_t state_memory;       /* of all states together, but for the one in use */
     size_t state_table_max;    /* of one; tables that need more are read through for each commit */
+    str state_dir;             /* of the checkpoints of states; empty: none are kept */
+    size_t state_keep_min;     /* bytes of a state that is worth one */
+    int64_t state_keep_commits, state_keep_bytes; /* after so much change another one */
     size_t state_gone_max;     /* deleted files that one remembers */
     size_t facts_max_bytes;    /* of what one commit says */
     int64_t conflict_keep_ms, conflict_max; /* of a branch's conflict list */
@@ -69,6 +72,8 @@ struct head;      /* immutable, reference counted: one state of a branch */
     X(intents_resumed, "open intents finished at start or first use")                              \
     X(purged, "table directories deleted")                                                         \
     X(states_loaded, "states of branches read from their manifests")                               \
+    X(states_restored, "states that came back from their checkpoint")                              \
+    X(states_saved, "checkpoints of states written")                                               \
     X(states_evicted, "states that made room for others")                                          \
     X(states_streamed, "times the manifests of a table too large for a state were read through")   \
     X(tables_loaded, "table handles loaded")                                                       \

@@ -35,7 +35,7 @@ struct ext_root { /* of warehouse.external-roots */
 
 struct catalog {
     struct catalog_opts o;
-    char *suffix, *group, *data_dir;
+    char *suffix, *group, *data_dir, *state_dir;
     _Atomic int64_t space_at_ms, space_bytes; /* of data_dir: what statvfs said last, and when */
     struct warehouse **warehouses;            /* fixed after catalog_open */
     size_t n_warehouses;
@@ -145,7 +145,10 @@ struct branch {
     char *fork_why; /* NULL on no memory */
     struct commit_pending *pending;    /* created, not recorded */
     struct outcome_ring recent;        /* what was recorded since it was loaded */
-    struct table_state *state;         /* see branch_state.c; NULL: none */
+    struct table_state *state; /* see branch_state.c; NULL: none */
+    uint64_t kept_text;        /* what its checkpoint is of; 0: not known */
+    int64_t kept_commits, kept_bytes; /* since then */
+    atomic_bool keeping;              /* a checkpoint is being written (any) */
     struct partitioning *partitioning; /* see partition.c; NULL: not read yet */
     struct map users; /* commit users answered in this epoch, by hash; keys are owned */
 };
@@ -299,6 +302,17 @@ void arrival_free(struct arrival *a); /* NULL is fine */
 /* Where the files that this branch's snapshots name are. */
 struct meta_dir branch_meta_dir(struct branch *br);
 
+/* --- state_keep.c ------------------------------------------------------------------------------ */
+int states_dir_make(struct ctx *cx, struct catalog *c) WARN_UNUSED;
+/* The state went forward by so many bytes: is it time for a checkpoint? (strand) */
+void state_keep(struct branch *br, size_t change);
+void state_keep_now(struct branch *br); /* it is about to go; blocks (strand, or nobody holds it) */
+/* The state at `h` from its checkpoint and what came after; false: read the manifests. Blocks. */
+bool state_come_back(struct branch *br, const struct head *h, const struct state_opts *o,
+                     struct table_state **ret);
+void state_unkeep(struct branch *br); /* there is no such branch any more */
+void states_tidy(struct catalog *c);  /* checkpoints of tables that are gone. Blocks */
+
 /* --- states.c --------------------------------------------------------------------------------- */
 void states_init(struct catalog *c);
 void states_close(struct catalog *c);
@@ -306,6 +320,7 @@ void states_touch(struct branch *br);  /* it has a state and used it: others mak
 void states_remove(struct branch *br); /* it has none any more */
 /* A reference, unless it is about to be freed. For states.c (table_branch.c) */
 bool branch_try_ref(struct branch *br);
+void branch_ref(struct branch *br); /* by who has one (table_branch.c) */
 
 /* --- branch.c (strand) --- */
 #define BRANCH_STAGE                                                                               \

@@ -12,6 +12,7 @@
  * of the snapshot, which are read off the strand (E_NEED). What else the rules have against it is only
  * listed: whoever wrote it did not ask. */
 #include "catalog/commit_files.h"
+#include "catalog/conflict_list.h"
 
 #include "manifest/layout.h"
 #include "proto/base/log.h"
@@ -100,6 +101,7 @@ struct newcomer { /* the snapshot after the head, and what is known of it */
     struct snapshot snap;
     struct commit_facts *facts;
     struct table_state *partial; /* of a table too large for a state */
+    struct verdict verdict;
 };
 
 static void newcomer_done(struct newcomer *n)
@@ -152,7 +154,6 @@ static int continues(struct ctx *cx, struct branch *br, struct newcomer *n, cons
 {
     struct table_state *st;
     struct conflict_evidence ev = {0};
-    struct verdict v;
     struct table_traits *traits;
     enum schema_seen *seen;
     str why = STR_NONE;
@@ -172,17 +173,17 @@ static int continues(struct ctx *cx, struct branch *br, struct newcomer *n, cons
     rc = branch_rules(cx, br, traits, &rules);
     rules.verify = VERIFY_OFF;
     if (rc == 0)
-        rc = conflict_check(cx, st, n->facts, &rules, &ev, &v);
+        rc = conflict_check(cx, st, n->facts, &rules, &ev, &n->verdict);
     traits_unref(traits);
     TRY(rc);
     *ret_why = NULL;
-    if (v.kind == VERDICT_NEED)
+    if (n->verdict.kind == VERDICT_NEED)
         return E_NEED;
-    if (v.kind == VERDICT_REFUSE && breaks(v.refusal.code)) {
+    if (n->verdict.kind == VERDICT_REFUSE && breaks(n->verdict.refusal.code)) {
         TRY(ctx_text(cx, &why,
                      "was written by somebody else and does not continue the head (%.*s); move the "
                      "file away, or put the head's successor there",
-                     STR(v.refusal.message)));
+                     STR(n->verdict.refusal.message)));
         *ret_why = why.p;
     }
     return 0;
@@ -293,6 +294,8 @@ static int adopt(struct ctx *cx, struct branch *br, struct newcomer *n, const st
     if (taken <= 0)
         return taken;
     COUNT(br->table->cat, adopted);
+    if (n->verdict.kind == VERDICT_REFUSE)
+        conflict_record(cx, br, &n->verdict.refusal, &n->snap, /* accepted= */ true);
     log_info("catalog", "snapshot.adopted", LS("table", branch_full_name(cx, br)),
              LI("snapshot", n->snap.id), LS("uuid", n->snap.uuid));
     return 1;

@@ -19,6 +19,7 @@
  *    files say does not change.
  */
 #include "catalog/commit_files.h"
+#include "catalog/conflict_list.h"
 
 #include "manifest/layout.h"
 #include "proto/base/inject.h"
@@ -321,21 +322,24 @@ static int user_is_new(struct ctx *cx, struct commit *cm, bool *ret)
     return 0;
 }
 
-static int refused(struct ctx *cx, struct commit *cm, str message)
+/* A refusal of no file, by what is not there to be judged. */
+static int manifest_bad(struct ctx *cx, struct verdict *v, str message)
 {
-    return ctx_fail(cx, E_CONFLICT, RES_TABLE, branch_object(cx, cm->br), "%.*s", STR(message));
+    *v = (struct verdict){.kind = VERDICT_REFUSE,
+                          .refusal = {.code = CONFLICT_MANIFEST_BAD,
+                                      .partition = STR_NONE,
+                                      .file = STR_NONE,
+                                      .other_user = STR_NONE,
+                                      .message = message}};
+    ctx_reset_err(cx);
+    return GO_ON;
 }
 
-/* The state to judge by. E_NEED: it must be loaded; NEED_MORE: what was read through is of another head. */
+/* The state to judge by. E_NEED: it must be loaded; NEED_MORE: what was read through is of another head;
+ * E_CORRUPT: the table is damaged. */
 static int state_to_judge_by(struct ctx *cx, struct commit *cm, struct table_state **ret)
 {
     int rc = branch_state(cx, cm->br, ret);
-    if (rc == E_CORRUPT) {
-        ctx_prefix(cx,
-                   "manifest-bad: nothing was committed, because the table itself is damaged: put "
-                   "the file back, or roll back to a snapshot that is whole");
-        return cx->err.code = E_CONFLICT;
-    }
     if (rc != STATE_STREAM)
         return rc;
     if (cm->partial && cm->partial_text == head_text(cm->br->head)) {
@@ -357,9 +361,16 @@ static int decide(struct ctx *cx, struct commit *cm, struct verdict *v)
                      "manifest-bad: snapshot %lld names %.*s, which is no file in the warehouse; "
                      "write its files before the commit, below the path of GET table",
                      (long long)cm->snap.id, STR(ev->missing)));
-        return refused(cx, cm, why);
+        return manifest_bad(cx, v, why);
     }
     int rc = state_to_judge_by(cx, cm, &st);
+    if (rc == E_CORRUPT) {
+        TRY(ctx_text(cx, &why,
+                     "manifest-bad: nothing was committed, because the table itself is damaged "
+                     "(%s): put the file back, or roll back to a snapshot that is whole",
+                     cx->err.msg));
+        return manifest_bad(cx, v, why);
+    }
     if (rc != 0)
         return rc;
     TRY(conflict_check(cx, st, cm->facts, &cm->rules, &seen, v));
@@ -525,7 +536,11 @@ static int conclude(struct ctx *cx, struct commit *cm, const struct verdict *v, 
         TRY(user_is_new(cx, cm, &sent_back));
     if (sent_back)
         return answered_false(cx, cm, "epoch", ret_success);
-    return refuse ? refused(cx, cm, v->refusal.message) : GO_ON;
+    if (!refuse)
+        return GO_ON;
+    conflict_record(cx, br, &v->refusal, &cm->snap, /* accepted= */ false);
+    return ctx_fail(cx, E_CONFLICT, RES_TABLE, branch_object(cx, br), "%.*s",
+                    STR(v->refusal.message));
 }
 
 /* 1 to 4b. GO_ON with 5; ANSWERED: *ret_success is the answer; NEED_MORE: evidence is missing. */

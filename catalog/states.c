@@ -56,6 +56,7 @@ static void evict_run(struct strand_task *task)
     bool over = c->states.bytes > c->o.state_memory;
     pthread_mutex_unlock(&c->states.mu);
     if (over && br->state && !strand_waits(&br->strand)) {
+        state_keep_now(br);
         branch_state_drop(br);
         COUNT(c, states_evicted);
     }
@@ -106,8 +107,10 @@ void states_touch(struct branch *br)
 /* Nothing runs any more. */
 void states_close(struct catalog *c)
 {
-    while (c->states.oldest)
-        branch_state_drop(c->states.oldest);
+    for (struct branch *br; (br = c->states.oldest);) {
+        state_keep_now(br);
+        branch_state_drop(br);
+    }
     ASSERT(c->states.n == 0 && c->states.bytes == 0);
     pthread_mutex_destroy(&c->states.mu);
 }

@@ -10,7 +10,7 @@
 #include "proto/base/mem.h"
 #include "proto/base/path.h"
 
-static void branch_ref(struct branch *br)
+void branch_ref(struct branch *br)
 {
     atomic_fetch_add(&br->table->refs, 1);
     pthread_mutex_lock(&br->table->mu);
@@ -77,6 +77,7 @@ void table_branch_free(struct branch *br)
 {
     strand_done(&br->strand);
     strand_done(&br->loads);
+    state_keep_now(br);
     branch_state_drop(br);
     arrival_free(br->arrival);
     traits_unref(br->traits);
@@ -168,6 +169,7 @@ int table_branch(struct ctx *cx, struct table *t, str name, struct branch **ret)
 void table_branch_gone(struct branch *br)
 {
     atomic_store(&br->gone, true);
+    state_unkeep(br);
 }
 
 static int no_such_object(struct ctx *cx, str db, str object)

@@ -131,8 +131,9 @@ static int split_roots(struct ctx *cx, str text, str **ret, size_t *ret_n)
 
 static int open_catalog(struct process *p, const struct config *c)
 {
-    str *roots;
+    str *roots, state_dir;
     size_t n_roots;
+    TRY(datadir_path(&p->cx, &p->dir, "state", &state_dir));
     TRY(split_roots(&p->cx, c->external_roots, &roots, &n_roots));
     struct catalog_opts o = {.store = p->srv.store,
                              .strands = p->srv.strands,
@@ -157,6 +158,10 @@ static int open_catalog(struct process *p, const struct config *c)
                              .verify = (enum verify_files)c->verify_files,
                              .state_memory = (size_t)c->state_memory,
                              .state_table_max = (size_t)c->state_table_max,
+                             .state_dir = state_dir,
+                             .state_keep_min = (size_t)c->state_keep_min,
+                             .state_keep_commits = c->state_keep_commits,
+                             .state_keep_bytes = c->state_keep_bytes,
                              .state_gone_max = (size_t)c->state_gone_max,
                              .facts_max_bytes = (size_t)c->commit_memory,
                              .conflict_keep_ms = c->conflict_keep_ms,
