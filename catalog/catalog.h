@@ -44,9 +44,9 @@ struct catalog_opts {
     str state_dir;             /* of the checkpoints of states; empty: none are kept */
     size_t state_keep_min;     /* bytes of a state that is worth one */
     int64_t state_keep_commits, state_keep_bytes; /* after so much change another one */
-    size_t state_gone_max;     /* deleted files that one remembers */
-    size_t facts_max_bytes;    /* of what one commit says */
-    int64_t conflict_keep_ms, conflict_max; /* of a branch's conflict list */
+    size_t state_gone_max;                        /* deleted files that one remembers */
+    size_t facts_max_bytes;                       /* of what one commit says */
+    int64_t conflict_keep_ms, conflict_max;       /* of a branch's conflict list */
     /* Opens a warehouse's root; NULL: io_local_new. Tests put another one in. */
     int (*open_root)(struct ctx *cx, const struct io_local_opts *o, struct io **ret);
 };
@@ -267,6 +267,22 @@ bool commit_lost(struct ctx *cx, struct commit *cm);
 /* Steps 1 to 7. 0 with the answer, CAT_NEED, or an error: E_BUSY/E_TIMEOUT (nothing was done),
  * E_NOTFOUND, E_INVAL, E_CONFLICT (refused), E_UNKNOWN (it may have happened), E_IO. (strand) */
 int commit_run(struct ctx *cx, struct commit *cm, bool *ret_success) WARN_UNUSED;
+
+/* What is known of a branch's live files (state_report.c). */
+struct state_report {
+    int64_t snapshot_id, epoch;
+    bool forked, in_memory; /* false: the table is too large, and nothing that follows is known */
+    int64_t files, rows, size_bytes, partitions, buckets, manifests, index_files, vectors,
+        memory_bytes;
+    bool compared, equal; /* with what the manifests say */
+    str differences;      /* lines */
+};
+struct state_check; /* in cx's arena */
+int state_check_new(struct ctx *cx, struct branch *br, bool compare,
+                    struct state_check **ret) WARN_UNUSED;
+int state_check_prepare(struct ctx *cx, struct state_check *ck) WARN_UNUSED; /* (worker) */
+/* CAT_NEED: back to state_check_prepare. (strand) */
+int state_check_run(struct ctx *cx, struct state_check *ck, struct state_report *ret) WARN_UNUSED;
 
 struct rollback_in {
     int64_t snapshot_id;

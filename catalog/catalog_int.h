@@ -145,10 +145,10 @@ struct branch {
     char *fork_why; /* NULL on no memory */
     struct commit_pending *pending;    /* created, not recorded */
     struct outcome_ring recent;        /* what was recorded since it was loaded */
-    struct table_state *state; /* see branch_state.c; NULL: none */
-    uint64_t kept_text;        /* what its checkpoint is of; 0: not known */
-    int64_t kept_commits, kept_bytes; /* since then */
-    atomic_bool keeping;              /* a checkpoint is being written (any) */
+    struct table_state *state;         /* see branch_state.c; NULL: none */
+    uint64_t kept_text;                /* what its checkpoint is of; 0: not known */
+    int64_t kept_commits, kept_bytes;  /* since then */
+    atomic_bool keeping;               /* a checkpoint is being written (any) */
     struct partitioning *partitioning; /* see partition.c; NULL: not read yet */
     struct map users; /* commit users answered in this epoch, by hash; keys are owned */
 };

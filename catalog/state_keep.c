@@ -85,8 +85,7 @@ static struct keeping *keeping_new(struct branch *br)
         buf_init(&k->bytes, 2 * br->table->cat->o.state_table_max);
         k->path = path_of(&cx, br, &path) == 0 ? str_heap(path) : NULL;
         uint64_t text = atomic_load(&br->state_text);
-        if (!k->path ||
-            state_save(&cx, br->state, atomic_load(&br->epoch), text, &k->bytes) < 0) {
+        if (!k->path || state_save(&cx, br->state, atomic_load(&br->epoch), text, &k->bytes) < 0) {
             keeping_free(k);
             k = NULL;
         }
@@ -205,10 +204,10 @@ static int still_true(struct ctx *cx, struct branch *br, const struct head *h,
         TRY(snapshot_load(cx, br, ck->snapshot_id, &s));
         text = text_of(s.raw);
     }
-    return text == ck->text_hash ? 0
-                                 : ctx_fail(cx, E_CORRUPT, RES_NONE, STR_NONE,
-                                            "the checkpoint is of another snapshot %lld",
-                                            (long long)ck->snapshot_id);
+    return text == ck->text_hash
+               ? 0
+               : ctx_fail(cx, E_CORRUPT, RES_NONE, STR_NONE,
+                          "the checkpoint is of another snapshot %lld", (long long)ck->snapshot_id);
 }
 
 static int come_back(struct ctx *cx, struct branch *br, const struct head *h,
@@ -271,7 +270,8 @@ static bool left_behind(struct ctx *cx, struct catalog *c, const char *name)
     if (len <= ID_LEN || name[ID_LEN] != '-')
         return false;
     for (size_t i = 0; i < c->n_warehouses; i++) {
-        int rc = STORE(c->o.store, table_by_id, cx, c->warehouses[i]->id, str_n(name, ID_LEN), &row);
+        int rc =
+            STORE(c->o.store, table_by_id, cx, c->warehouses[i]->id, str_n(name, ID_LEN), &row);
         ctx_reset_err(cx);
         if (rc != E_NOTFOUND)
             return false;
