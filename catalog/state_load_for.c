@@ -12,7 +12,7 @@
  * of max_bytes for deletions. What is not seen here and is seen by state_load: a file that was added
  * twice (E_CORRUPT there), unless the commit names it.
  *
- * Thread rule: any that may block; the facts are the caller's, meanwhile ours. */
+ * Thread rule: any that may block; the facts are read only. */
 #include "catalog/commit_facts.h"
 #include "catalog/table_state_int.h"
 
@@ -22,7 +22,7 @@
 
 struct streaming {
     struct table_state *st;
-    struct commit_facts *f;
+    const struct commit_facts *f;
     const struct snapshot *snapshot;
     struct table_filer filer;
     struct id_set dead, named; /* ids; places of what the facts name */
@@ -42,42 +42,67 @@ static void streaming_done(struct streaming *l)
 
 /* --- what the commit names -------------------------------------------------------------------- */
 
-/* The state holds its partition, whether it has files or not, for their counts. */
-static int name_one(struct ctx *cx, struct streaming *l, const struct table_file *f)
+static int name_file(struct ctx *cx, struct streaming *l, const struct table_file *f)
 {
-    struct shared *p = shared_take(&l->st->partitions, f->partition);
+    return ids_add(cx, l->st, &l->named, state_place(f->partition, f->bucket, f->name));
+}
+
+/* Whether a partition has files or not, the state holds it, for their counts. */
+static int hold_partition(struct ctx *cx, struct streaming *l, str partition)
+{
+    struct shared *p = shared_take(&l->st->partitions, partition);
     if (!p)
         return ctx_nomem(cx);
     if (p->refs > 1)
         shared_give(&l->st->partitions, p);
-    return ids_add(cx, l->st, &l->named, state_place(f->partition, f->bucket, f->name));
-}
-
-static int name_all(struct ctx *cx, struct streaming *l)
-{
-    for (size_t i = 0; i < l->f->n_entries; i++)
-        TRY(name_one(cx, l, &l->f->entries[i].f));
-    for (size_t i = 0; i < l->f->n_dead; i++)
-        TRY(name_one(cx, l, &l->f->dead[i].f));
     return 0;
 }
 
-/* Base manifests of the commit that this snapshot does not have: what they delete is named, too. */
-static int read_new_base(struct ctx *cx, struct streaming *l)
+static int outstanding(struct ctx *cx, void *arg, const struct manifest_entry *e)
 {
-    struct map known;
-    struct commit_facts *f = l->f;
-    int rc = 0;
+    struct streaming *l = arg;
+    struct table_file f;
+    if (e->kind != FILE_DELETE)
+        return 0;
+    TRY(table_file_of(cx, &l->filer, e, &f));
+    return name_file(cx, l, &f);
+}
+
+/* Base manifests that this snapshot does not have will be read into the facts, if they were not yet.
+ * What is wrong with one is said there. */
+static int name_new_base(struct ctx *cx, struct streaming *l, const struct map *known,
+                         const struct meta_dir *d)
+{
+    for (size_t i = 0; i < l->f->n_base; i++) {
+        const struct fact_manifest *b = &l->f->base[i];
+        struct manifest_file m = {
+            .name = b->name, .size = b->size, .added = b->added, .deleted = b->deleted};
+        if (b->read || map_get(known, b->name))
+            continue;
+        int rc = meta_manifest(cx, d, &m, outstanding, l);
+        if (rc == E_CORRUPT)
+            ctx_reset_err(cx);
+        else if (rc < 0)
+            return rc;
+        TRY(ctx_check_deadline(cx));
+    }
+    return 0;
+}
+
+static int name_all(struct ctx *cx, struct streaming *l, const struct meta_dir *d)
+{
+    CLEANUP(map_done) struct map known;
     map_init(&known);
-    for (size_t i = 0; i < l->n && rc == 0; i++)
-        rc = map_put(&known, l->m[i].name, &l->m[i]);
-    if (rc < 0)
-        IGNORE(ctx_nomem(cx));
-    for (size_t i = 0; i < f->n_base && rc == 0; i++)
-        if (!map_get(&known, f->base[i].name))
-            rc = facts_read_base(cx, f, &i, 1);
-    map_done(&known);
-    return rc;
+    for (size_t i = 0; i < l->f->n_entries; i++) {
+        TRY(hold_partition(cx, l, l->f->entries[i].f.partition));
+        TRY(name_file(cx, l, &l->f->entries[i].f));
+    }
+    for (size_t i = 0; i < l->f->n_dead; i++)
+        TRY(name_file(cx, l, &l->f->dead[i].f));
+    for (size_t i = 0; i < l->n; i++)
+        if (map_put(&known, l->m[i].name, &l->m[i]) < 0)
+            return ctx_nomem(cx);
+    return name_new_base(cx, l, &known, d);
 }
 
 /* --- entries ---------------------------------------------------------------------------------- */
@@ -183,8 +208,7 @@ static int stream(struct ctx *cx, struct streaming *l, const struct meta_dir *d)
     const struct snapshot *s = l->snapshot;
     TRY(table_filer_init(cx, &l->filer, st->o.partition, st->o.row_ids));
     TRY(lists(cx, l, d));
-    TRY(read_new_base(cx, l));
-    TRY(name_all(cx, l));
+    TRY(name_all(cx, l, d));
     manifests_begin(st);
     size_t used = state_bytes(st), left = used < st->o.max_bytes ? st->o.max_bytes - used : 0;
     TRY(index_set_load(cx, d, s->index_manifest.len ? s->index_manifest : STR_NONE,
@@ -223,7 +247,8 @@ static uint64_t name_of(const struct commit_facts *f)
 }
 
 int state_load_for(struct ctx *cx, const struct meta_dir *d, const struct snapshot *s,
-                   const struct state_opts *o, struct commit_facts *f, struct table_state **ret)
+                   const struct state_opts *o, const struct commit_facts *f,
+                   struct table_state **ret)
 {
     if (!s)
         return state_load(cx, d, NULL, o, ret);
@@ -233,7 +258,6 @@ int state_load_for(struct ctx *cx, const struct meta_dir *d, const struct snapsh
     TRY(load(cx, d, &l));
     st->partial = true;
     st->for_facts = name_of(f);
-    st->for_dead = f->n_dead;
     *ret = st;
     st = NULL;
     return 0;
@@ -246,5 +270,5 @@ bool state_partial(const struct table_state *st)
 
 bool state_serves(const struct table_state *st, const struct commit_facts *f)
 {
-    return !st->partial || (st->for_facts == name_of(f) && st->for_dead == f->n_dead);
+    return !st->partial || st->for_facts == name_of(f);
 }

@@ -33,15 +33,14 @@ struct state_opts {
 int state_load(struct ctx *cx, const struct meta_dir *d, const struct snapshot *s,
                const struct state_opts *o, struct table_state **ret) WARN_UNUSED;
 /* What the state at `s` says of one commit, for a table that is too large to hold: reads all manifests
- * but keeps, of the files, those whose names the facts mention. Sums, numbers of files, rows and bytes,
- * manifests and index set are those of the whole; bucket counts are there for partitions that the facts
- * mention. conflict_check of these facts says the same as with state_load's; nothing else may be asked of
- * it: no walks, no state_apply, no state_save (asserted). Base manifests that `s` does not have are read
- * into the facts first (facts_read_base), and with more of them read later the state serves no longer.
- * Blocks, for as long as the reading takes, mostly twice; errors as state_load's, and E_TOOBIG if what the
- * manifests delete, 16 bytes each, does not fit in parts. */
+ * but keeps, of the files, those whose names the facts mention, now or after facts_read_base of base
+ * manifests that `s` does not have. Sums, numbers of files, rows and bytes, manifests and index set are
+ * those of the whole; bucket counts are there for the partitions of the commit's entries. conflict_check
+ * of these facts says the same as with state_load's; nothing else may be asked of it: no walks, no
+ * state_apply, no state_save (asserted). Blocks, for as long as reading nearly all manifests twice takes;
+ * errors as state_load's, and E_TOOBIG if what the manifests delete, 16 bytes each, does not fit in parts. */
 int state_load_for(struct ctx *cx, const struct meta_dir *d, const struct snapshot *s,
-                   const struct state_opts *o, struct commit_facts *f,
+                   const struct state_opts *o, const struct commit_facts *f,
                    struct table_state **ret) WARN_UNUSED;
 bool state_partial(const struct table_state *st);
 /* May these facts be judged by it? A whole state serves all. */

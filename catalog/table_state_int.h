@@ -151,7 +151,6 @@ struct table_state {
     bool broken;
     bool partial; /* of the files of one commit only: see state_load_for */
     uint64_t for_facts;
-    size_t for_dead; /* as many of its outstanding deletions were known */
 };
 
 /* E_NOMEM, E_TOOBIG: the state is as it was. */

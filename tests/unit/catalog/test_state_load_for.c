@@ -135,19 +135,61 @@ static void test_outstanding_deletions_are_named(void **state)
         if (before)
             OK(facts_read_base(&cx, f, &(size_t){1}, 1));
         struct table_state *part = load_for(&head, f);
-        assert_true(f->base[1].read && !f->base[0].read && f->n_dead == 1);
-        assert_true(state_find(part, &f->dead[0].f, &v));
-        /* it serves no other commit, and these facts only as they are */
+        if (!before)
+            OK(facts_read_base(&cx, f, &(size_t){1}, 1));
+        assert_true(f->n_dead == 1 && state_find(part, &f->dead[0].f, &v));
+        /* it serves no other commit */
         struct snapshot t = commit_of(NULL, 0, (struct lists){0});
         struct commit_facts *g = facts_of(&t, NULL);
         assert_false(state_serves(part, g));
-        f->n_dead++;
-        assert_false(state_serves(part, f));
-        f->n_dead--;
         facts_free(g);
         state_free(part);
         facts_free(f);
     }
+}
+
+/* A base manifest that deletes what is live and adds it again comes to nothing, and is refused. */
+static void test_a_live_file_is_deleted_beside_the_sum(void **state)
+{
+    (void)state;
+    struct verdict v;
+    struct conflict_rules rules = {.verify = VERIFY_OFF, .partition_names = &(str){"p", 1}};
+    struct conflict_evidence ev = {.schemas = (enum schema_seen[]){SCHEMA_THERE}};
+    struct manifest_entry e[] = {entry_of(FILE_ADD, PART, 0, 0, STR_LIT("a")),
+                                 entry_of(FILE_ADD, PART, 0, 0, STR_LIT("b"))};
+    struct manifest_entry again[] = {e[1], e[1]};
+    again[0].kind = FILE_DELETE;
+    struct manifest_file m = put_manifest(e, 2), d = put_manifest(again, 2);
+    struct snapshot head = snapshot_of(3, (struct lists){0}, (struct lists){&m, 1});
+    struct snapshot s = commit_of(NULL, 0, lists_with((struct lists){&m, 1}, &d, 1));
+    struct commit_facts *f = facts_of(&s, NULL);
+    struct table_state *part = load_for(&head, f);
+    OK(conflict_check(&cx, part, f, &rules, &ev, &v));
+    assert_true(v.kind == VERDICT_NEED && v.need.n_manifests == 1);
+    OK(facts_read_base(&cx, f, v.need.manifests, 1));
+    OK(conflict_check(&cx, part, f, &rules, &ev, &v));
+    assert_true(v.kind == VERDICT_REFUSE && v.refusal.code == CONFLICT_MANIFEST_BAD);
+    assert_non_null(strstr(v.refusal.message.p, "deletes \"b\", which is live"));
+    state_free(part);
+    facts_free(f);
+}
+
+/* A base manifest that is not there is the facts' matter: the verdict says so. */
+static void test_base_that_cannot_be_read(void **state)
+{
+    (void)state;
+    struct manifest_entry e = entry_of(FILE_ADD, PART, 0, 0, STR_LIT("a"));
+    struct manifest_file m = put_manifest(&e, 1), lost = m;
+    lost.name = STR_LIT("lost");
+    struct snapshot head = snapshot_of(3, (struct lists){0}, (struct lists){&m, 1});
+    struct snapshot s = commit_of(NULL, 0, (struct lists){&lost, 1});
+    struct commit_facts *f = facts_of(&s, NULL);
+    struct table_state *part = load_for(&head, f);
+    assert_false(f->bad.p);
+    OK(facts_read_base(&cx, f, &(size_t){0}, 1));
+    assert_non_null(strstr(f->bad.p, "lost does not exist"));
+    state_free(part);
+    facts_free(f);
 }
 
 static void test_deletions_in_parts(void **state)
@@ -266,6 +308,8 @@ int main(void)
         T(test_deletions_in_parts),
         T(test_what_is_damaged),
         T(test_no_memory),
+        T(test_base_that_cannot_be_read),
+        T(test_a_live_file_is_deleted_beside_the_sum),
     };
     state_opts.partition = &INT_ROW;
     return cmocka_run_group_tests(tests, NULL, NULL);
