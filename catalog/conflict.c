@@ -9,6 +9,7 @@
  * Thread rule: the branch's strand. Pure. */
 #include "catalog/conflict_int.h"
 
+#include "proto/base/assert.h"
 #include "proto/base/hash.h"
 
 #define REDO     "nothing was committed: read the latest snapshot and do this again from there"
@@ -398,6 +399,7 @@ int conflict_check(struct ctx *cx, const struct table_state *st, const struct co
                    struct verdict *ret)
 {
     struct check c = {cx, st, f, rules, ev, ret};
+    ASSERT(state_serves(st, f));
     *ret = (struct verdict){.kind = VERDICT_OK};
     for (size_t i = 0; i < sizeof rules_in_order / sizeof *rules_in_order; i++) {
         int say = rules_in_order[i](&c);

@@ -8,6 +8,7 @@
 #include "catalog/commit_facts.h"
 #include "catalog/table_state_int.h"
 
+#include "proto/base/assert.h"
 #include "proto/base/mem.h"
 
 #define SHOWN(s) (int)((s).len > 120 ? 120 : (s).len), ((s).p ? (s).p : "")
@@ -113,6 +114,7 @@ static int change_manifests(struct ctx *cx, struct table_state *st, const struct
 
 int state_apply(struct ctx *cx, struct table_state *st, const struct commit_facts *f)
 {
+    ASSERT(!st->partial);
     TRY(check(cx, st, f));
     st->broken = true;
     TRY(change_files(cx, st, f));

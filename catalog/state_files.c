@@ -234,6 +234,14 @@ static bool name_room(const struct table_state *st, uint32_t hash)
     return same < NAME_LEVELS_MAX;
 }
 
+static void count_in(struct table_state *st, const struct table_file *f)
+{
+    st->n_files++;
+    st->rows = (int64_t)((uint64_t)st->rows + (uint64_t)f->rows);
+    st->size = (int64_t)((uint64_t)st->size + (uint64_t)f->size);
+    st->live_sum += f->id;
+}
+
 static void link_in(struct table_state *st, uint32_t ref, struct record *r,
                     const struct table_file *f)
 {
@@ -247,10 +255,7 @@ static void link_in(struct table_state *st, uint32_t ref, struct record *r,
     if (f->max_seq > b->max_seq)
         b->max_seq = f->max_seq;
     refs_put(&st->by_name, r->hash, ref);
-    st->n_files++;
-    st->rows = (int64_t)((uint64_t)st->rows + (uint64_t)f->rows);
-    st->size = (int64_t)((uint64_t)st->size + (uint64_t)f->size);
-    st->live_sum += f->id;
+    count_in(st, f);
 }
 
 static int add_to(struct ctx *cx, struct table_state *st, uint32_t bucket,
@@ -290,6 +295,15 @@ int files_add(struct ctx *cx, struct table_state *st, const struct table_file *f
     int rc = add_to(cx, st, bucket, f);
     bucket_drop_empty(st, bucket);
     return rc;
+}
+
+int files_count_only(struct ctx *cx, struct table_state *st, const struct table_file *f)
+{
+    struct shared *p = shared_find(&st->partitions, f->partition);
+    if (p)
+        TRY(count_add(cx, st, p, f->total_buckets));
+    count_in(st, f);
+    return 0;
 }
 
 /* --- from a checkpoint ------------------------------------------------------------------------ */

@@ -11,7 +11,7 @@
 
 #define RING_MIN ((size_t)64)
 
-static uint64_t place_of(str partition, int32_t bucket, str name)
+uint64_t state_place(str partition, int32_t bucket, str name)
 {
     uint64_t h[3] = {hash64(partition.p, partition.len), (uint64_t)(int64_t)bucket,
                      hash64(name.p, name.len)};
@@ -66,7 +66,7 @@ int gone_note(struct ctx *cx, struct table_state *st, const struct table_file *f
 {
     if (st->o.gone_max == 0)
         return 0;
-    return gone_put(cx, st, place_of(f->partition, f->bucket, f->name), snapshot, user);
+    return gone_put(cx, st, state_place(f->partition, f->bucket, f->name), snapshot, user);
 }
 
 int gone_put(struct ctx *cx, struct table_state *st, uint64_t place, int64_t snapshot, str user)
@@ -91,7 +91,7 @@ bool state_find_gone(const struct table_state *st, str partition, int32_t bucket
                      struct state_gone *ret)
 {
     const struct refs *t = &st->gone.by_place;
-    uint64_t place = place_of(partition, bucket, name);
+    uint64_t place = state_place(partition, bucket, name);
     bool found = false;
     if (t->cap == 0)
         return false;

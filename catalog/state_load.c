@@ -9,19 +9,10 @@
  * given to a strand. */
 #include "catalog/table_state_int.h"
 
-#include <stdlib.h>
-
-#include "proto/base/mem.h"
-
-struct dead { /* ids that were deleted: open addressing; id 0 is taken for 1 */
-    uint64_t *v;
-    size_t cap, n;
-};
-
 struct loading {
     struct table_state *st;
     struct table_filer filer;
-    struct dead dead;
+    struct id_set dead;
     const struct snapshot *snapshot;
     bool delta; /* the list that is being read */
     uint64_t sum;
@@ -30,41 +21,7 @@ struct loading {
 static void loading_done(struct loading *l)
 {
     table_filer_done(&l->filer);
-    mem_free(l->dead.v);
-}
-
-static size_t dead_at(const struct dead *d, uint64_t id)
-{
-    size_t at = (id ^ id >> 32) & (d->cap - 1);
-    while (d->v[at] && d->v[at] != id)
-        at = (at + 1) & (d->cap - 1);
-    return at;
-}
-
-static bool is_dead(const struct dead *d, uint64_t id)
-{
-    return d->cap && d->v[dead_at(d, id ? id : 1)] != 0;
-}
-
-static int add_dead(struct ctx *cx, struct loading *l, uint64_t id)
-{
-    struct dead *d = &l->dead;
-    if ((d->n + 1) * 2 > d->cap) {
-        struct dead wide = {.cap = d->cap ? d->cap * 2 : 64, .n = d->n};
-        TRY(state_room(cx, l->st, wide.cap * sizeof *wide.v));
-        wide.v = mem_zalloc(wide.cap * sizeof *wide.v);
-        if (!wide.v)
-            return ctx_nomem(cx);
-        for (size_t i = 0; i < d->cap; i++)
-            if (d->v[i])
-                wide.v[dead_at(&wide, d->v[i])] = d->v[i];
-        mem_free(d->v);
-        *d = wide;
-    }
-    uint64_t *slot = &d->v[dead_at(d, id ? id : 1)];
-    d->n += *slot == 0;
-    *slot = id ? id : 1;
-    return 0;
+    ids_done(&l->dead);
 }
 
 static int entry(struct ctx *cx, void *arg, const struct manifest_entry *e)
@@ -77,9 +34,9 @@ static int entry(struct ctx *cx, void *arg, const struct manifest_entry *e)
     if (e->kind == FILE_DELETE) {
         if (ref)
             files_remove(l->st, ref);
-        return add_dead(cx, l, f.id);
+        return ids_add(cx, l->st, &l->dead, f.id);
     }
-    if (is_dead(&l->dead, f.id))
+    if (ids_has(&l->dead, f.id))
         return 0;
     if (ref)
         return ctx_fail(cx, E_CORRUPT, RES_NONE, STR_NONE,

@@ -130,7 +130,7 @@ int state_save(struct ctx *cx, const struct table_state *st, int64_t epoch, uint
 {
     struct ckpt_fixed fixed = fixed_of(st, epoch, text_hash);
     size_t guess = st->slab.bytes + index_set_bytes(st->index);
-    ASSERT(!st->broken && out->len == 0);
+    ASSERT(!st->broken && !st->partial && out->len == 0);
     /* growing by doubling would copy all of it again */
     if (guess <= out->max && buf_reserve(out, guess) == E_NOMEM)
         return ctx_nomem(cx);

@@ -35,6 +35,19 @@ int state_load_for(struct ctx *cx, const struct meta_dir *d, const struct snapsh
                    struct table_state **ret);
 int state_load(struct ctx *cx, const struct meta_dir *d, const struct snapshot *s,
                const struct state_opts *o, struct table_state **ret) WARN_UNUSED;
+/* What the state at `s` says of one commit, for a table that is too large to hold: reads all manifests
+ * but keeps, of the files, those whose names the facts mention, now or after facts_read_base of base
+ * manifests that `s` does not have. Sums, numbers of files, rows and bytes, manifests and index set are
+ * those of the whole; bucket counts are there for the partitions of the commit's entries. conflict_check
+ * of these facts says the same as with state_load's; nothing else may be asked of it: no walks, no
+ * state_apply, no state_save (asserted). Blocks, for as long as reading nearly all manifests twice takes;
+ * errors as state_load's, and E_TOOBIG if what the manifests delete, 16 bytes each, does not fit in parts. */
+int state_load_for(struct ctx *cx, const struct meta_dir *d, const struct snapshot *s,
+                   const struct state_opts *o, const struct commit_facts *f,
+                   struct table_state **ret) WARN_UNUSED;
+bool state_partial(const struct table_state *st);
+/* May these facts be judged by it? A whole state serves all. */
+bool state_serves(const struct table_state *st, const struct commit_facts *f);
 void state_free(struct table_state *st); /* NULL is fine */
 static inline void state_freep(struct table_state **st)
 {

@@ -6,6 +6,8 @@
  *   state_gone.c    files that went lately
  *   table_state.c   the whole: info, manifests, look-ups
  *   state_load.c    from a snapshot's manifests
+ *   state_load_for.c of one commit's files only
+ *   state_ids.c     sets of hashes while one is loaded
  *   state_apply.c   forward by one commit
  *   state_save.c    to the bytes of a checkpoint
  *   state_restore.c from them
@@ -147,10 +149,15 @@ struct table_state {
     int64_t snapshot_id, schema_id, total_records;
     struct opt_i64 next_row_id;
     bool broken;
+    bool partial; /* of the files of one commit only: see state_load_for */
+    uint64_t for_facts;
 };
 
 /* E_NOMEM, E_TOOBIG: the state is as it was. */
 int files_add(struct ctx *cx, struct table_state *st, const struct table_file *f) WARN_UNUSED;
+/* It is live, but not kept: into the sums and, if its partition is held, into that one's counts. */
+int files_count_only(struct ctx *cx, struct table_state *st,
+                     const struct table_file *f) WARN_UNUSED;
 uint32_t files_find(const struct table_state *st, const struct table_file *f); /* by id; 0: none */
 void files_remove(struct table_state *st, uint32_t ref);
 /* From a checkpoint: room for n files in all; a bucket (E_CORRUPT: it is there already); a record that
@@ -165,12 +172,24 @@ size_t files_bytes(const struct table_state *st);
 uint32_t bucket_find(const struct table_state *st, str partition, int32_t bucket); /* 0: none */
 
 /* --- state_gone.c ----------------------------------------------------------------------------- */
+uint64_t state_place(str partition, int32_t bucket, str name); /* a hash */
 int gone_note(struct ctx *cx, struct table_state *st, const struct table_file *f, int64_t snapshot,
               str user) WARN_UNUSED;
 int gone_put(struct ctx *cx, struct table_state *st, uint64_t place, int64_t snapshot,
              str user) WARN_UNUSED; /* the same, by place */
 size_t gone_bytes(const struct table_state *st);
 void gone_done(struct table_state *st);
+
+/* --- state_ids.c ------------------------------------------------------------------------------ */
+struct id_set {
+    uint64_t *v;
+    size_t cap, n;
+};
+int ids_add(struct ctx *cx, const struct table_state *st, struct id_set *s,
+            uint64_t id) WARN_UNUSED; /* E_NOMEM, E_TOOBIG */
+bool ids_has(const struct id_set *s, uint64_t id);
+size_t ids_bytes_for(size_t n); /* of memory, that so many take */
+void ids_done(struct id_set *s);
 
 /* --- table_state.c ---------------------------------------------------------------------------- */
 int state_new(struct ctx *cx, const struct state_opts *o, struct table_state **ret) WARN_UNUSED;

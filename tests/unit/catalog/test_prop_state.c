@@ -1,6 +1,7 @@
 /* test_prop_state.c - random lives of a table against a naive model: every commit is taken, the state
  * that went forward by it equals a fresh load and the model; commits that were broken on the way are
- * refused. Now and then the state is put into a checkpoint and goes on as what comes out of it.
+ * refused. What a state of one commit's files says of a commit, right or wrong, is what the whole one
+ * says. Now and then the state is put into a checkpoint and goes on as what comes out of it.
  *
  * PROP_SEED=n runs that one life, PROP_LIVES=n so many random ones. */
 #include "catalog/conflict.h"
@@ -50,6 +51,8 @@ struct model {
     size_t n_index;
     str index_name;
     int64_t id;
+    const struct snapshot *snapshot; /* of the head; NULL: none */
+    int32_t total[4];                /* buckets of each partition */
 };
 
 static struct mmanifest written(const struct manifest_entry *e, size_t n)
@@ -73,7 +76,10 @@ struct commit {
 static void delete_file(struct commit *c, struct mfile *f)
 {
     c->e[c->n] = f->e;
-    c->e[c->n++].kind = FILE_DELETE;
+    c->e[c->n].kind = FILE_DELETE;
+    if (chance(10)) /* as of a writer who goes by the table's bucket count, not the file's */
+        c->e[c->n].total_buckets = 16;
+    c->n++;
     f->live = false;
 }
 
@@ -84,6 +90,7 @@ static struct mfile *new_file(struct model *m, struct commit *c, int part, int b
     rand_uuid(id);
     str name = chance(80) ? text("data-%s-%u.parquet", id, any(20)) : text("f-%zu", m->n_files);
     f->e = entry_of(FILE_ADD, int_row(part), bucket, level, name);
+    f->e.total_buckets = m->total[part];
     f->e.file.size = any(1u << 20);
     f->e.file.row_count = any(1000);
     f->e.file.min_seq = (int64_t)any(100000);
@@ -141,8 +148,9 @@ static void overwrite(struct model *m, struct commit *c)
     for (size_t i = 0; i < m->n_files; i++)
         if (m->files[i].live && str_eq(m->files[i].e.partition, row))
             delete_file(c, &m->files[i]);
+    m->total[part] = 4 << any(3);
     for (unsigned n = any(4); n-- > 0;)
-        new_file(m, c, part, (int)any(3), 0)->e.total_buckets = 4;
+        new_file(m, c, part, (int)any(3), 0);
 }
 
 /* --- base lists ------------------------------------------------------------------------------- */
@@ -264,8 +272,86 @@ static struct snapshot posted(struct model *m, const struct commit *c)
     return s;
 }
 
+/* By a whole state and by one of its files only; both know what is on disk and no more. */
+static void judged_alike(const struct model *m, const struct snapshot *s)
+{
+    struct table_state *whole = load(m->snapshot), *part = NULL;
+    struct commit_facts *f = facts_of(s, whole), *g = facts_of(s, whole);
+    struct verdict v, w;
+    if (chance(30))
+        read_unknown(g, whole);
+    OK(state_load_for(&cx, &dir, m->snapshot, &state_opts, g, &part));
+    assert_true(state_partial(part) == (m->snapshot != NULL) && state_serves(part, g));
+    assert_true(judge(whole, f, &v) == judge(part, g, &w));
+    if (v.kind == VERDICT_REFUSE &&
+        (v.refusal.code != w.refusal.code || !str_eq(v.refusal.message, w.refusal.message)))
+        fail_msg("whole: %.*s\npart: %.*s", STR(v.refusal.message), STR(w.refusal.message));
+    struct state_info a = state_info(whole), b = state_info(part);
+    assert_true(a.files == b.files && a.rows == b.rows && a.size_bytes == b.size_bytes);
+    assert_true(a.live_sum == b.live_sum && a.left_over == b.left_over);
+    assert_true(a.manifests == b.manifests && a.snapshot_id == b.snapshot_id);
+    facts_free(f);
+    facts_free(g);
+    state_free(part);
+    state_free(whole);
+}
+
+/* One entry of it is changed; whether it is still right is not said. */
+static void spoil(struct model *m, struct commit *c)
+{
+    struct mfile *f = m->n_files ? &m->files[any((unsigned)m->n_files)] : NULL;
+    size_t at = c->n ? any((unsigned)c->n) : 0;
+    switch (any(8)) {
+    case 0: /* an old file, live or not, goes or comes */
+    case 1:
+        if (!f)
+            return;
+        c->e[c->n] = f->e;
+        c->e[c->n++].kind = chance(50) ? FILE_ADD : FILE_DELETE;
+        return;
+    case 2:
+        if (f)
+            c->e[c->n++] = entry_of(FILE_ADD, f->e.partition, f->e.bucket, 0, f->e.file.name);
+        return;
+    case 3:
+        c->e[c->n++] = entry_of(FILE_ADD, int_row(any(4)), 0, 0, text("new-%d", serial++));
+        c->e[c->n - 1].total_buckets = 1 << any(5);
+        return;
+    case 4:
+        if (c->n)
+            c->e[at].file.level += 1;
+        return;
+    case 5:
+        if (c->n)
+            c->e[at].total_buckets = 7;
+        return;
+    case 6:
+        if (c->n)
+            c->e[c->n++] = c->e[at];
+        return;
+    default:
+        if (c->n)
+            c->e[at].file.name = text("other-%d", serial++);
+    }
+}
+
+static struct snapshot posted(struct model *m, const struct commit *c);
+
+static void spoiled_is_judged_alike(const struct model *m, const struct commit *right)
+{
+    struct commit c = *right;
+    struct model scratch = *m;
+    c.e = ARENA_ARRAY(&cx.arena, struct manifest_entry, FILES_MAX * 2);
+    memcpy(c.e, right->e, right->n * sizeof *c.e);
+    for (unsigned n = any(4); n-- > 0;)
+        spoil(&scratch, &c);
+    struct snapshot s = posted(&scratch, &c);
+    judged_alike(m, &s);
+}
+
 /* The same commit with a base list or an entry that is wrong in one place. */
-static void broken_is_refused(const struct table_state *st, const struct commit *right)
+static void broken_is_refused(const struct model *m, const struct table_state *st,
+                              const struct commit *right)
 {
     struct commit c = *right;
     struct verdict v;
@@ -301,6 +387,7 @@ static void broken_is_refused(const struct table_state *st, const struct commit 
     if (judge(st, f, &v) != VERDICT_REFUSE || v.refusal.code != CONFLICT_MANIFEST_BAD)
         fail_msg("a broken base list was taken");
     facts_free(f);
+    judged_alike(m, &s);
 }
 
 static void like_the_model(const struct model *m, struct table_state *st)
@@ -368,16 +455,22 @@ static void step(struct model *m, struct table_state *st)
         c.kind = COMMIT_ANALYZE;
     base_of(m, &c);
     if (chance(60))
-        broken_is_refused(st, &c);
+        broken_is_refused(m, st, &c);
+    if (chance(60))
+        spoiled_is_judged_alike(m, &c);
     if (chance(25))
         new_index(m);
     struct snapshot s = posted(m, &c);
     struct commit_facts *f = facts_of(&s, st);
     if (judge(st, f, &v) != VERDICT_OK)
         fail_msg("refused: %.*s", STR(v.refusal.message));
+    judged_alike(m, &s);
     OK(state_apply(&cx, st, f));
     facts_free(f);
     m->id++;
+    struct snapshot *head = ARENA_NEW(&cx.arena, struct snapshot);
+    *head = s;
+    m->snapshot = head;
     struct table_state *fresh = load(&s);
     same_state(st, fresh);
     state_free(fresh);
@@ -387,7 +480,8 @@ static void step(struct model *m, struct table_state *st)
 static void live(uint64_t seed)
 {
     struct model m = {.files = ARENA_ARRAY(&cx.arena, struct mfile, FILES_MAX),
-                      .index_name = STR_NONE};
+                      .index_name = STR_NONE,
+                      .total = {4, 4, 4, 4}};
     struct table_state *st = load(NULL);
     print_message("PROP_SEED=%llu\n", (unsigned long long)seed);
     rng = seed * 0x9e3779b97f4a7c15u + 1;
