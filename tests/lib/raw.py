@@ -227,7 +227,7 @@ class Table:
 
     def body(self, snapshot, base_uuid, table_id=latch.UNSET, statistics=latch.UNSET):
         if statistics is latch.UNSET:
-            statistics = rawfiles.statistics(_entries.get(snapshot.get("deltaManifestList"), ()))
+            statistics = rawfiles.statistics(_entries.get(str(snapshot.get("deltaManifestList")), ()))
         return {"tableId": self.id if table_id is latch.UNSET else table_id,
                 "baseSnapshotUuid": base_uuid, "snapshot": snapshot, "statistics": statistics}
 
