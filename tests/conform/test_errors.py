@@ -148,8 +148,8 @@ def things():
                          {"id": 1, "name": "p", "type": "STRING NOT NULL"}],
               "partitionKeys": ["p"], "primaryKeys": ["k", "p"], "options": {"bucket": "1"}}
     t = raw.create_table(c, DB, TABLE, schema, **{"metastore.partitioned-table": "true"})
-    first = t.snapshot(None)
-    assert t.commit(first, None, statistics=[{**BODIES["T/commit"]["statistics"][0], "spec": SPEC}])
+    first = t.snapshot(None, stats=[{**BODIES["T/commit"]["statistics"][0], "spec": SPEC}])
+    assert t.commit(first, None)
     dir_ = raw.database_url(latch.shared(), DB)
     for path, body in (
             (dir_ + "/views", {"identifier": {"database": DB, "object": VIEW},

@@ -255,7 +255,7 @@ class Raw:
             return answer
         t = raw.Table(self.c, a["db"], a["name"])
         head = t.head()
-        s = t.snapshot(head, schemaId=answer.json()["schemaId"])
+        s = t.snapshot(head, records=0, schemaId=answer.json()["schemaId"])
         return t.post(t.body(s, head and head["uuid"]))
 
     def run(self, op, a, refused):

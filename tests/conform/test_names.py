@@ -382,8 +382,7 @@ class Partitions(World):
         names = {self.fresh() for _ in range(n)}
         stats = [{"spec": self.specs[name], "recordCount": 1, "fileSizeInBytes": 10, "fileCount": 1,
                   "lastFileCreationTime": 1, "totalBuckets": 1} for name in sorted(names)]
-        s = self.table.snapshot(head)
-        assert self.table.commit(s, None, statistics=stats)
+        assert self.table.commit(self.table.snapshot(head, stats=stats), None, statistics=stats)
         self.have |= names
 
     def create(self, name):

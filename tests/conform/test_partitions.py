@@ -46,7 +46,7 @@ def stat(spec, records=1, size=10, files=1, ms=100, buckets=1):
 def commit(table, stats, head=latch.UNSET, **members):
     """A right commit that says this of partitions; its snapshot."""
     head = table.head() if head is latch.UNSET else head
-    s = table.snapshot(head, records=sum(x["recordCount"] for x in stats or []), **members)
+    s = table.snapshot(head, stats=stats, **members)
     assert table.commit(s, head and head.get("uuid"), statistics=stats)
     return s
 
@@ -123,14 +123,15 @@ def test_commits_add_up():
     assert token is None and dts(got) == ["b", "a"]
     assert [counts(p) for p in got] == [(20, 200, 2, 60, 2), (10, 100, 1, 50, 2)]
     assert not got[0]["done"]
-    head = commit(t, [stat({"dt": "a"}, -10, -100, -1, 0, 2), stat({"dt": "b"}, 5, 50, 1, 55, 4)], head)
+    head = commit(t, [stat({"dt": "a"}, -10, -100, -1, 0, 2), stat({"dt": "b"}, 5, 50, 1, 55, 4)], head,
+                  commitKind="OVERWRITE")
     got, _ = listed(t)
     assert dts(got) == ["b"] and counts(got[0]) == (25, 250, 3, 60, 4)
     # A lost race, the same body again, an empty commit: nothing is counted for them.
-    s = t.snapshot(head, records=1)
-    body = t.body(s, head["uuid"], statistics=[stat({"dt": "c"})])
+    s = t.snapshot(head, stats=[stat({"dt": "c"})])
+    body = t.body(s, head["uuid"])
     assert raw.success(t.post(body)) and raw.success(t.post(body))
-    assert not t.commit(t.snapshot(head), head["uuid"], statistics=[stat({"dt": "c"})])
+    assert not t.commit(t.snapshot(head, stats=[stat({"dt": "c"})]), head["uuid"])
     assert raw.success(t.post(body))
     commit(t, [], s)
     got, _ = listed(t)

@@ -690,10 +690,10 @@ def test_partitions_under_commits():
 
 def commit_partition(t, name, user):
     head = t.head()
-    s = t.snapshot(head, user="u%d" % user)
     stats = [{"spec": {"p": name}, "recordCount": 1, "fileSizeInBytes": 10, "fileCount": 1,
-              "lastFileCreationTime": s["timeMillis"], "totalBuckets": 1}]
-    return raw.success(patient(t.client, "POST", t.url + "/commit", t.body(s, head and head["uuid"], statistics=stats)))
+              "lastFileCreationTime": int(time.time() * 1000), "totalBuckets": 1}]
+    s = t.snapshot(head, user="u%d" % user, stats=stats)
+    return raw.success(patient(t.client, "POST", t.url + "/commit", t.body(s, head and head["uuid"])))
 
 
 SLOW_POINTS = ("commit.prepared", "commit.decided", "put.written", "put.linked", "commit.created",

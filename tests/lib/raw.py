@@ -1,7 +1,8 @@
 """Tables and commits over plain HTTP: what a stock client posts, made by hand.
 
-A commit made here adds no data. Its lists are real Avro: the base list holds what the base and delta
-lists of the head hold, the delta list nothing, so stock clients can read and write the same table.
+Their lists, manifests and data files are written too (rawfiles.py); the base list of a commit holds what
+the base and delta lists of the head hold. By default a commit adds one data file of `records` rows, which
+no client could read; with records=0 it adds nothing, and stock clients can read and write the same table.
 Standard library only.
 """
 
@@ -12,6 +13,8 @@ import urllib.parse
 import uuid as uuids
 
 import latch
+import rawfiles
+from rawfiles import DataFile  # noqa: F401
 
 BATCH_IDENTIFIER = 2**63 - 1  # what every batch writer of a stock client sends
 
@@ -32,94 +35,6 @@ def unique(prefix):
     return "%s_%s" % (prefix, uuids.uuid4().hex[:8])
 
 
-# --- Avro container files, as far as gluing blocks together needs them -------------------------------
-_LIST_SCHEMA = {"type": "record", "name": "ManifestFileMeta", "fields": [
-    {"name": "_VERSION", "type": "int"},
-    {"name": "_FILE_NAME", "type": "string"},
-    {"name": "_FILE_SIZE", "type": "long"},
-    {"name": "_NUM_ADDED_FILES", "type": "long"},
-    {"name": "_NUM_DELETED_FILES", "type": "long"},
-    {"name": "_PARTITION_STATS", "type": {"type": "record", "name": "record_PARTITION_STATS", "fields": [
-        {"name": "_MIN_VALUES", "type": "bytes"},
-        {"name": "_MAX_VALUES", "type": "bytes"},
-        {"name": "_NULL_COUNTS",
-         "type": ["null", {"type": "array", "items": ["null", "long"]}], "default": None}]}},
-    {"name": "_SCHEMA_ID", "type": "long"}]}
-
-
-def _long(n):
-    n = (n << 1) ^ (n >> 63)
-    out = bytearray()
-    while n > 0x7F:
-        out.append((n & 0x7F) | 0x80)
-        n >>= 7
-    out.append(n)
-    return bytes(out)
-
-
-def _bytes(b):
-    return _long(len(b)) + b
-
-
-class _Reader:
-    def __init__(self, data):
-        self.data, self.at = data, 0
-
-    def take(self, n):
-        assert 0 <= n <= len(self.data) - self.at, "Avro file is cut short"
-        self.at += n
-        return self.data[self.at - n:self.at]
-
-    def long(self):
-        shift = n = 0
-        while True:
-            b = self.take(1)[0]
-            n |= (b & 0x7F) << shift
-            shift += 7
-            if b < 0x80:
-                return (n >> 1) ^ -(n & 1)
-
-
-def _avro_parts(data):
-    """(metadata, [(count, block bytes)]) of a container file."""
-    r = _Reader(data)
-    assert r.take(4) == b"Obj\x01", "no Avro file"
-    meta = {}
-    count = r.long()
-    while count:
-        if count < 0:
-            count = -count
-            r.long()
-        for _ in range(count):
-            key = r.take(r.long())
-            meta[key] = r.take(r.long())
-        count = r.long()
-    sync = r.take(16)
-    blocks = []
-    while r.at < len(data):
-        n = r.long()
-        blocks.append((n, r.take(r.long())))
-        assert r.take(16) == sync, "wrong sync mark"
-    return meta, blocks
-
-
-def avro_merge(files):
-    """One container file with the records of all; those with records share schema and codec."""
-    meta = {b"avro.schema": json.dumps(_LIST_SCHEMA).encode(), b"avro.codec": b"null"}
-    blocks, seen = [], None
-    for data in files:
-        m, bs = _avro_parts(data)
-        if not bs:
-            continue
-        kind = (json.loads(m[b"avro.schema"]), m.get(b"avro.codec", b"null"))
-        assert seen is None or kind == seen, "lists of different writers cannot be glued"
-        meta, seen = m, kind
-        blocks += bs
-    sync = os.urandom(16)
-    head = b"Obj\x01" + _long(len(meta)) + b"".join(_bytes(k) + _bytes(v) for k, v in meta.items())
-    return head + b"\x00" + sync + b"".join(_long(n) + _bytes(b) + sync for n, b in blocks)
-
-
 def local_path(location):
     """The directory behind a `path` or `location` that the server answered."""
     if location.startswith("file:"):
@@ -129,6 +44,9 @@ def local_path(location):
 
 
 # --- tables -------------------------------------------------------------------------------------------
+_entries = {}  # of each manifest, and of each delta list, that was written here: (kind, file)
+
+
 class Table:
     """One table of a server. Holds its id and directory as they were when it was opened."""
 
@@ -137,6 +55,8 @@ class Table:
         self.url = table_url(client.server, database, name)
         info = client.get(self.url).ok().json()
         self.id, self.dir = info["id"], local_path(info["path"])
+        types = {f["name"]: f["type"] for f in info["schema"]["fields"]}
+        self.partition_types = {k: types[k] for k in info["schema"]["partitionKeys"]}
         self.root = self.dir  # of the files that each branch has for itself
         if "$branch_" in name:
             self.root = os.path.join(self.dir, "branch", "branch-" + name.split("$branch_")[1])
@@ -211,21 +131,81 @@ class Table:
             f.write(content)
         return name, len(content)
 
-    def _list(self, name):
+    def manifest_bytes(self, name):
         with open(self.file("manifest", name), "rb") as f:
             return f.read()
 
+    def records(self, list_name):
+        """What a list says of its manifests; of lists that were written here."""
+        return rawfiles.avro_read(self.manifest_bytes(list_name))
+
+    def live(self, snapshot):
+        """The live files of a snapshot of commits that were made here, by their ids."""
+        live = {}
+        for key in ("baseManifestList", "deltaManifestList") if snapshot else ():
+            for m in self.records(snapshot[key]):
+                for kind, f in _entries[m["_FILE_NAME"]]:
+                    if kind:
+                        del live[f.id()]
+                    else:
+                        assert f.id() not in live, f.name
+                        live[f.id()] = f
+        return live
+
+    def manifest(self, changes):
+        """Writes a manifest; what its list says of it."""
+        data = rawfiles.avro_write(rawfiles.ENTRY_SCHEMA, [f.entry(kind) for kind, f in changes])
+        name, size = self.manifest_file(data, "raw")
+        _entries[name] = list(changes)
+        return rawfiles.manifest_meta(name, size, [kind for kind, _ in changes],
+                                      max(f.schema_id for _, f in changes))
+
+    def default_partition(self):
+        return {k: "p" if "CHAR" in t or "STRING" in t else 0 for k, t in self.partition_types.items()}
+
+    def partition_of(self, spec):
+        """The values that a spec means; of one that is not of this table, those of the default."""
+        if not isinstance(spec, dict) or set(spec) != set(self.partition_types):
+            return self.default_partition()
+        return {k: None if spec[k] == rawfiles.DEFAULT_PARTITION else int(spec[k]) if "INT" in t else spec[k]
+                for k, t in self.partition_types.items()}
+
+    def write_data(self, files):
+        for f in files:
+            f.write(self.dir)
+
     def snapshot(self, head, records=1, uuid=latch.UNSET, user="raw", identifier=BATCH_IDENTIFIER,
-                 drop=(), **members):
-        """The snapshot that rightly follows `head` (None: the first), its lists written.
-        uuid=None makes one as clients up to 1.4 do; members replace or add; drop leaves out."""
-        old = [self._list(head[k]) for k in ("baseManifestList", "deltaManifestList")] if head else []
-        base, base_size = self.manifest_file(avro_merge(old))
-        delta, delta_size = self.manifest_file(avro_merge([]))
+                 drop=(), add=None, delete=(), stats=None, base=None, **members):
+        """The snapshot that rightly follows `head` (None: the first), with all that it names. It adds and
+        deletes these data files; or does what these statistics say; or adds one file of `records` rows.
+        uuid=None makes one as clients up to 1.4 do; members replace or add; drop leaves out. base: what
+        its base list holds, if not the right thing."""
+        schema_id = members.get("schemaId", head["schemaId"] if head else 0)
+        if stats is not None:
+            gone = any(x["fileCount"] < 0 for x in stats)
+            add, delete = rawfiles.matching(stats, self.partition_of, list(self.live(head).values()) if gone else (),
+                                            schema_id=schema_id)
+        if add is None:
+            plain = DataFile(self.default_partition(), rows=records, schema_id=schema_id,
+                             ms=members.get("timeMillis"))
+            add = [plain] if records > 0 and not delete else []
+        changes = [(1, f) for f in delete] + [(0, f) for f in add]
+        if stats is not None or add or delete:
+            records = sum(-f.rows if kind else f.rows for kind, f in changes)
+        self.write_data(add)
+        if base is None:
+            old = [self.manifest_bytes(head[k]) for k in ("baseManifestList", "deltaManifestList")] if head else []
+            base_bytes = rawfiles.avro_merge(old)
+        else:
+            base_bytes = rawfiles.avro_write(rawfiles.LIST_SCHEMA, base)
+        manifests = [self.manifest(changes)] if changes else []
+        base, base_size = self.manifest_file(base_bytes)
+        delta, delta_size = self.manifest_file(rawfiles.avro_write(rawfiles.LIST_SCHEMA, manifests))
+        _entries[delta] = changes
         s = {
             "version": 3,
             "id": (head["id"] if head else 0) + 1,
-            "schemaId": head["schemaId"] if head else 0,
+            "schemaId": schema_id,
             "baseManifestList": base,
             "baseManifestListSize": base_size,
             "deltaManifestList": delta,
@@ -247,9 +227,7 @@ class Table:
 
     def body(self, snapshot, base_uuid, table_id=latch.UNSET, statistics=latch.UNSET):
         if statistics is latch.UNSET:
-            n = snapshot.get("deltaRecordCount", 0)
-            statistics = [{"spec": {}, "recordCount": n, "fileSizeInBytes": 100, "fileCount": 1,
-                           "lastFileCreationTime": snapshot.get("timeMillis", 0), "totalBuckets": 1}]
+            statistics = rawfiles.statistics(_entries.get(str(snapshot.get("deltaManifestList")), ()))
         return {"tableId": self.id if table_id is latch.UNSET else table_id,
                 "baseSnapshotUuid": base_uuid, "snapshot": snapshot, "statistics": statistics}
 

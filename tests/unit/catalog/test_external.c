@@ -113,26 +113,31 @@ static void put_files(const char *table, const struct draft *of)
         put(in(table, file[i].path.p), file[i].bytes);
 }
 
-static void foreign(const char *table, int id) /* a commit in the files */
+static void foreign_files(const char *table, int id) /* all of a commit but the snapshot */
 {
-    d[id] = fx_next(&f, id > 1 && d[id - 1].id ? &d[id - 1] : NULL, "u", true);
-    d[id].id = id;
-    if (!d[id - 1].id)
-        d[id].total = 10 * id;
+    d[id] = fx_next(&f, id > 1 ? &d[id - 1] : NULL, "u", true);
     d[id].schema_id = 1;
     d[id].no_files = true;
     put_files(table, &d[id]);
+}
+
+static void foreign(const char *table, int id) /* a commit in the files */
+{
+    foreign_files(table, id);
     put(in(table, fx_text(&f, "snapshot/snapshot-%d", id).p), fx_snapshot(&f, &d[id]));
 }
 
-/* Schemas 0 and 1, snapshots first..last. */
+/* Schemas 0 and 1, snapshots first..last; those before them have expired. */
 static void foreign_table(const char *table, int first, int last)
 {
     memset(d, 0, sizeof d);
     put(in(table, "schema/schema-0"), schema_file(0, "zero"));
     put(in(table, "schema/schema-1"), schema_file(1, "one"));
-    for (int i = first; i <= last; i++)
-        foreign(table, i);
+    for (int i = 1; i <= last; i++)
+        if (i < first)
+            foreign_files(table, i);
+        else
+            foreign(table, i);
 }
 
 /* --- calls ------------------------------------------------------------------------------------ */
