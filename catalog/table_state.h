@@ -30,9 +30,6 @@ struct state_opts {
 /* The state at `s`; NULL: the branch has no snapshot. E_CORRUPT: a list, manifest or index manifest is
  * missing or damaged, or together they are no table (the message names the file); E_TOOBIG: it does not
  * fit; E_IO, E_NOMEM, E_TIMEOUT. */
-int state_load_for(struct ctx *cx, const struct meta_dir *d, const struct snapshot *s,
-                   const struct state_opts *o, const struct commit_facts *f,
-                   struct table_state **ret);
 int state_load(struct ctx *cx, const struct meta_dir *d, const struct snapshot *s,
                const struct state_opts *o, struct table_state **ret) WARN_UNUSED;
 /* What the state at `s` says of one commit, for a table that is too large to hold: reads all manifests
