@@ -12,60 +12,30 @@
  *
  * Invariants
  *  - false and 4xx only when nothing happened. Before 5 every error means that nothing was done.
- *  - Step 5 is the commit. After it the head in memory is the new one, whatever 6 does.
- *  - All memory that 6 needs is taken before 5.
- *  - The verdict does not rest on anything that prepare saw and that may have changed: what can
- *    change is named in `struct evidence` with the epoch and the count of outcomes it was seen at. What
- *    files say does not change.
+ *  - The verdict does not rest on anything that prepare saw and that may have changed.
+ * The steps off the strand are in commit_prepare.c, 5 to 7 in commit_make.c.
  */
-#include "catalog/commit_files.h"
+#include "catalog/commit_int.h"
 #include "catalog/conflict_list.h"
 
-#include "manifest/layout.h"
 #include "proto/base/inject.h"
 #include "proto/base/log.h"
 #include "proto/base/mem.h"
 
-#define NEED_MAX     2 /* the third time it gathers where it is: on its turn */
 #define USERS_MAX    100000
 #define USER_LEN_MAX 1024
 #define VALUES_MAX   100000 /* in a snapshot; stock ones have about thirty */
 
-/* What a step on the strand says besides a negative error. */
-enum say { GO_ON = 0, ANSWERED = 1, NEED_MORE = 2 };
-
-struct evidence {
-    int64_t epoch, seq; /* of the branch, before we looked */
-    bool looked;        /* for an earlier outcome */
-    bool known;         /* there is one: success */
-    bool file_looked;   /* into the file of its number, if the head was that far */
-    bool gathered;      /* what follows is there */
-    str missing; /* the statistics file that it names and that is not there; p == NULL: none */
-    enum schema_seen *schemas;
-    struct file_evidence *files; /* NULL: not looked at */
-};
-
-struct commit {
-    struct branch *br;
-    struct commit_in in;
-    struct snapshot snap;
-    uint8_t key[OUTCOME_KEY_LEN];
-    struct table_traits *traits;
-    struct conflict_rules rules;
-    struct commit_facts *facts;  /* NULL: not read yet */
-    struct table_state *partial; /* of a table too large for a state */
-    uint64_t partial_text;       /* of the head that it is of */
-    struct evidence ev;
-    struct need need; /* what the last verdict asked for */
-    int needs;
-};
-
-static void commit_done(void *p)
+void commit_done(struct commit *cm)
 {
-    struct commit *cm = p;
     facts_free(cm->facts);
     state_free(cm->partial);
     traits_unref(cm->traits);
+}
+
+static void done_at_last(void *p)
+{
+    commit_done(p);
 }
 
 /* Values in a JSON tree, at most `max` of them counted. Trees are no deeper than JSON_DEPTH_MAX. */
@@ -104,7 +74,7 @@ int commit_new(struct ctx *cx, struct branch *br, const struct commit_in *in, st
     struct commit *cm = ARENA_NEW(&cx->arena, struct commit);
     if (!cm)
         return ctx_nomem(cx);
-    if (arena_defer(&cx->arena, commit_done, cm) < 0)
+    if (arena_defer(&cx->arena, done_at_last, cm) < 0)
         return ctx_nomem(cx);
     cm->br = br;
     cm->in = *in;
@@ -117,142 +87,7 @@ int commit_new(struct ctx *cx, struct branch *br, const struct commit_in *in, st
     return 0;
 }
 
-/* --- 4a --------------------------------------------------------------------------------------- */
-
-/* Was this very snapshot answered before? The store knows the recent ones, the files the older. */
-static int look_back(struct ctx *cx, struct commit *cm)
-{
-    struct branch *br = cm->br;
-    struct outcome o;
-
-    cm->ev.epoch = atomic_load(&br->epoch);
-    cm->ev.seq = atomic_load_explicit(&br->recent.seq, memory_order_acquire);
-    int rc = STORE(br->table->cat->o.store, outcome_find, cx, str_of(br->table->id),
-                   str_of(br->name), cm->key, &o);
-    if (rc < 0 && rc != E_NOTFOUND)
-        return rc;
-    cm->ev.known = rc == 0;
-    ctx_reset_err(cx);
-    cm->ev.looked = true;
-    cm->ev.file_looked = false;
-    return 0;
-}
-
-/* Ids up to the head whose outcome is not recorded any more: the file tells, while it exists. */
-static int look_into_file(struct ctx *cx, struct commit *cm, const struct head *h)
-{
-    struct snapshot there;
-    if (cm->ev.known || !h)
-        return 0;
-    cm->ev.file_looked = true;
-    if (cm->snap.id > h->id)
-        return 0;
-    int rc = snapshot_load(cx, cm->br, cm->snap.id, &there);
-    if (rc == 0)
-        cm->ev.known = snapshot_same(&cm->snap, &there);
-    else if (rc != E_NOTFOUND && rc != E_CORRUPT)
-        return rc;
-    ctx_reset_err(cx);
-    return 0;
-}
-
-static int read_facts(struct ctx *cx, struct commit *cm, const struct head *h)
-{
-    struct branch *br = cm->br;
-    struct meta_dir dir = branch_meta_dir(br);
-    TRY(branch_traits(cx, br, &cm->traits));
-    TRY(branch_rules(cx, br, cm->traits, &cm->rules));
-    struct facts_opts o = {.partition = traits_partition(cm->traits),
-                           .row_ids = cm->traits->row_ids,
-                           .max_bytes = br->table->cat->o.facts_max_bytes,
-                           .known_index =
-                               h && h->index_manifest.len ? h->index_manifest : STR_NONE};
-    return facts_read(cx, &dir, &cm->snap, &o, &cm->facts);
-}
-
-/* What the last verdict asked for, of what is not read anyhow. */
-static int read_needed(struct ctx *cx, struct commit *cm)
-{
-    struct need need = cm->need;
-    cm->need = (struct need){0};
-    TRY(facts_read_base(cx, cm->facts, need.manifests, need.n_manifests));
-    return need.index ? facts_read_index(cx, cm->facts) : 0;
-}
-
-/* Of a table too large for a state: what is live of the files that the commit is about. */
-static int read_partial(struct ctx *cx, struct commit *cm, const struct head *h)
-{
-    if (!atomic_load(&cm->br->streaming) || (cm->partial && cm->partial_text == head_text(h)))
-        return 0;
-    state_free(cm->partial);
-    cm->partial = NULL;
-    TRY(branch_state_for(cx, cm->br, h, cm->facts, &cm->partial));
-    cm->partial_text = head_text(h);
-    return 0;
-}
-
-static int look_at_statistics(struct ctx *cx, struct commit *cm, const struct head *h)
-{
-    struct table *t = cm->br->table;
-    struct io_stat st;
-    cm->ev.missing = STR_NONE;
-    if (!cm->snap.statistics.len || (h && str_eq(cm->snap.statistics, h->statistics)))
-        return 0;
-    str path = layout_statistics(&cx->arena, str_of(t->dir), cm->snap.statistics);
-    int rc = path.p ? io_stat(t->io, cx, path, &st) : ctx_nomem(cx);
-    if (rc < 0 && rc != E_NOTFOUND)
-        return rc;
-    if (rc == E_NOTFOUND || st.is_dir)
-        cm->ev.missing = path;
-    ctx_reset_err(cx);
-    return 0;
-}
-
-static int gather(struct ctx *cx, struct commit *cm, const struct head *h)
-{
-    struct branch *br = cm->br;
-    struct conflict_evidence none = {0};
-    TRY(warehouse_space(cx, br->table->wh));
-    if (!cm->facts)
-        TRY(read_facts(cx, cm, h));
-    TRY(look_at_statistics(cx, cm, h));
-    if (!cm->facts->bad.p) {
-        TRY(read_needed(cx, cm));
-        TRY(branch_schemas_seen(cx, br, cm->facts, &cm->ev.schemas));
-        if (!cm->ev.files)
-            TRY(branch_file_evidence(cx, br, cm->traits, cm->facts, &none, &cm->ev.files));
-        TRY(read_partial(cx, cm, h));
-    }
-    cm->ev.gathered = true;
-    return 0;
-}
-
-/* Is it the head's successor, made on the head? */
-static bool base_right(const struct commit *cm, const struct head *h)
-{
-    const struct snapshot *s = &cm->snap;
-    if (s->id != (h ? h->id : 0) + 1)
-        return false;
-    if (cm->in.base_uuid.p)
-        return h && h->uuid.len > 0 && str_eq(cm->in.base_uuid, h->uuid);
-    return !h || h->uuid.len == 0 || s->uuid.len == 0;
-}
-
-int commit_prepare(struct ctx *cx, struct commit *cm)
-{
-    TRY(look_back(cx, cm));
-    struct head *h = head_peek(cm->br);
-    int rc = look_into_file(cx, cm, h);
-    /* A base that has moved already is answered false; nothing else about it matters. A branch
-     * that is not loaded yet may have any head. */
-    if (rc == 0 && !cm->ev.known && (!h || base_right(cm, h)))
-        rc = gather(cx, cm, h);
-    head_unref(h);
-    IGNORE(INJECT(COMMIT_PREPARED));
-    return rc;
-}
-
-static void done(struct ctx *cx, struct commit *cm, bool success, const char *how)
+void commit_said(struct ctx *cx, struct commit *cm, bool success, const char *how)
 {
     enum log_level lvl = success ? LOG_INFO : LOG_DEBUG; /* a lost race is nobody's news */
     LOG_AT(lvl, "catalog", success ? "commit.done" : "commit.false",
@@ -274,19 +109,21 @@ bool commit_lost(struct ctx *cx, struct commit *cm)
     if (!lost || atomic_load(&br->table->dead))
         return false;
     COUNT(br->table->cat, commits_false);
-    done(cx, cm, false, "taken");
+    commit_said(cx, cm, false, "taken");
     return true;
 }
 
 /* --- on the strand ---------------------------------------------------------------------------- */
 
-/* 2. ANSWERED: it is known, GO_ON: it is not, NEED_MORE: what we saw is too old to tell. */
-static enum say replayed(const struct commit *cm)
+enum say commit_replayed(struct commit *cm)
 {
     struct branch *br = cm->br;
-    const struct evidence *ev = &cm->ev;
-    if (outcome_ring_find(&br->recent, cm->key))
+    struct evidence *ev = &cm->ev;
+    const struct outcome *o = outcome_ring_find(&br->recent, cm->key);
+    if (o) {
+        ev->known_id = o->snapshot_id;
         return ANSWERED;
+    }
     if (!ev->looked || ev->epoch != atomic_load(&br->epoch) ||
         !outcome_ring_covers(&br->recent, ev->seq))
         return NEED_MORE;
@@ -322,8 +159,14 @@ static int user_is_new(struct ctx *cx, struct commit *cm, bool *ret)
     return 0;
 }
 
+int commit_refused(struct ctx *cx, struct commit *cm, const struct refusal *r)
+{
+    conflict_record(cx, cm->br, r, &cm->snap, /* accepted= */ false);
+    return ctx_fail(cx, E_CONFLICT, RES_TABLE, branch_object(cx, cm->br), "%.*s", STR(r->message));
+}
+
 /* A refusal of no file, by what is not there to be judged. */
-static int manifest_bad(struct ctx *cx, struct verdict *v, str message)
+static void manifest_bad(struct ctx *cx, struct verdict *v, str message)
 {
     *v = (struct verdict){.kind = VERDICT_REFUSE,
                           .refusal = {.code = CONFLICT_MANIFEST_BAD,
@@ -332,195 +175,56 @@ static int manifest_bad(struct ctx *cx, struct verdict *v, str message)
                                       .other_user = STR_NONE,
                                       .message = message}};
     ctx_reset_err(cx);
+}
+
+/* The table's own files cannot be read. */
+static int damaged(struct ctx *cx, struct verdict *v)
+{
+    str why;
+    TRY(ctx_text(cx, &why,
+                 "manifest-bad: nothing was committed, because the table itself is damaged (%s): "
+                 "put the file back, or roll back to a snapshot that is whole",
+                 cx->err.msg));
+    manifest_bad(cx, v, why);
     return GO_ON;
 }
 
-/* The state to judge by. E_NEED: it must be loaded; NEED_MORE: what was read through is of another head;
- * E_CORRUPT: the table is damaged. */
-static int state_to_judge_by(struct ctx *cx, struct commit *cm, struct table_state **ret)
+int commit_judge(struct ctx *cx, struct commit *cm, struct verdict *v)
 {
-    int rc = branch_state(cx, cm->br, ret);
-    if (rc != STATE_STREAM)
-        return rc;
-    if (cm->partial && cm->partial_text == head_text(cm->br->head)) {
-        *ret = cm->partial;
-        return 0;
-    }
-    return NEED_MORE;
-}
-
-/* 4b. What state, commit and evidence say about a commit whose base is right. */
-static int decide(struct ctx *cx, struct commit *cm, struct verdict *v)
-{
-    struct evidence *ev = &cm->ev;
-    struct conflict_evidence seen = {.files = ev->files, .schemas = ev->schemas};
+    struct conflict_evidence seen = {.files = cm->ev.files, .schemas = cm->ev.schemas};
     struct table_state *st = NULL;
-    str why;
-    if (ev->missing.p) {
-        TRY(ctx_text(cx, &why,
-                     "manifest-bad: snapshot %lld names %.*s, which is no file in the warehouse; "
-                     "write its files before the commit, below the path of GET table",
-                     (long long)cm->snap.id, STR(ev->missing)));
-        return manifest_bad(cx, v, why);
+    int rc = branch_state(cx, cm->br, &st);
+    if (rc == E_CORRUPT)
+        return damaged(cx, v);
+    TRY(rc);
+    if (rc == STATE_STREAM) {
+        if (!cm->partial || cm->partial_text != head_text(cm->br->head))
+            return NEED_MORE;
+        st = cm->partial;
     }
-    int rc = state_to_judge_by(cx, cm, &st);
-    if (rc == E_CORRUPT) {
-        TRY(ctx_text(cx, &why,
-                     "manifest-bad: nothing was committed, because the table itself is damaged "
-                     "(%s): put the file back, or roll back to a snapshot that is whole",
-                     cx->err.msg));
-        return manifest_bad(cx, v, why);
-    }
-    if (rc != 0)
-        return rc;
     TRY(conflict_check(cx, st, cm->facts, &cm->rules, &seen, v));
     cm->need = v->need;
     return v->kind == VERDICT_NEED ? NEED_MORE : GO_ON;
 }
 
-/* What became of snapshot-N: another's; made by us now; ours by an earlier try, and adopted now. */
-enum made { LOST = 0, CREATED = 1, ADOPTED = 2 };
-
-/* The name was taken between catch-up and link: catch up again, then see whether that was us. By
- * this very text (NFS may tell so of our own link) it is CREATED, with its statistics. */
-static int somebody_was_first(struct ctx *cx, struct commit *cm, str path)
+/* 4b. What state, commit and evidence say about a commit whose base is right. */
+static int decide(struct ctx *cx, struct commit *cm, struct verdict *v)
 {
-    struct branch *br = cm->br;
-    struct snapshot there;
-    int rc = snapshot_load(cx, br, cm->snap.id, &there);
-    if (rc == 0 && str_eq(cm->snap.raw, there.raw)) {
-        rc = io_sync(br->table->io, cx, &path, 1);
-        return rc < 0 ? (cx->err.code = E_UNKNOWN) : CREATED;
-    }
-    if (rc < 0 && rc != E_CORRUPT && rc != E_NOTFOUND) /* whose it is cannot be told */
-        return cx->err.code = E_UNKNOWN;
-    bool same = rc == 0 && snapshot_same(&cm->snap, &there);
-    ctx_reset_err(cx);
-    rc = branch_catch_up(cx, br);
-    if (rc == E_NEED &&
-        same) /* it is ours, and told as such: it must not end in "nothing was done" */
-        rc = branch_gather(cx, br) < 0 ? E_IO : branch_catch_up(cx, br);
-    if (rc < 0)
-        return same ? (cx->err.code = E_UNKNOWN) : rc;
-    return outcome_ring_find(&br->recent, cm->key) ? ADOPTED : LOST;
-}
-
-/* What is new with it is on disk after this, but for what io_put_after takes. */
-static int make_durable(struct ctx *cx, struct commit *cm, struct new_files *ret)
-{
-    struct branch *br = cm->br;
-    enum commit_sync sync = br->table->cat->o.sync;
-    *ret = (struct new_files){0};
-    if (sync == SYNC_OFF)
-        return 0;
-    TRY(commit_new_files(cx, br, cm->traits, &cm->snap, cm->facts, br->state, sync == SYNC_ALL,
-                         ret));
-    for (size_t i = 0; i < ret->n_elsewhere; i++)
-        TRY(io_sync(ret->elsewhere[i].io, cx, &ret->elsewhere[i].path, 1));
-    return 0;
-}
-
-/* 5. An enum made, or an error; E_UNKNOWN: the file may be there. */
-static int create(struct ctx *cx, struct commit *cm)
-{
-    struct branch *br = cm->br;
-    struct table *t = br->table;
-    enum io_put_result put;
-    str path = layout_snapshot(&cx->arena, str_of(t->dir), str_of(br->name), cm->snap.id);
-    struct new_files nf;
-
-    if (!path.p)
-        return ctx_nomem(cx);
-    TRY(make_durable(cx, cm, &nf));
-    TRY(io_put_after(t->io, cx, nf.own, nf.n_own, path, cm->snap.raw, &put));
-    return put == IO_PUT_CREATED ? CREATED : somebody_was_first(cx, cm, path);
-}
-
-/* A file or directory that was there a moment ago: the table was dropped, or somebody cleans. */
-static int create_checked(struct ctx *cx, struct commit *cm)
-{
-    int rc = create(cx, cm);
-    if (rc != E_NOTFOUND)
-        return rc;
-    if (atomic_load(&cm->br->table->dead)) {
-        ctx_reset_err(cx);
-        return branch_gone(cx, cm->br);
-    }
-    ctx_prefix(cx, "manifest-bad: a file of the commit is gone");
-    return cx->err.code = E_CONFLICT;
-}
-
-static int perhaps(struct ctx *cx, struct commit *cm)
-{
-    after_create_failed(cx, cm->br);
-    ctx_prefix(cx, "snapshot %lld may be committed, read the latest snapshot to find out",
-               (long long)cm->snap.id);
-    return cx->err.code = E_UNKNOWN;
-}
-
-/* 6 and 7, once the file is there. */
-static int make_known(struct ctx *cx, struct commit *cm, struct commit_pending *p)
-{
-    struct branch *br = cm->br;
-    IGNORE(INJECT(COMMIT_CREATED));
-    branch_file_seen(cx, br, cm->snap.id);
-    branch_publish(br, head_ref(p->head));
-    branch_state_forward(cx, br, cm->facts);
-    int rc = branch_record(cx, br, p);
-    /* The table was dropped: there is nothing left to commit to. An external one's files stay, and with
-     * them the snapshot. */
-    if (rc == E_NOTFOUND && br->table->external) {
-        ctx_prefix(cx, "snapshot %lld is in the files of the table", (long long)cm->snap.id);
-        return cx->err.code = E_UNKNOWN;
-    }
-    if (rc == E_NOTFOUND)
-        return rc;
-    if (rc < 0)
-        return perhaps(cx, cm);
-    IGNORE(INJECT(COMMIT_RECORDED));
-    branch_hint(cx, br);
-    IGNORE(INJECT(COMMIT_HINTED));
-    return 0;
-}
-
-/* The disk said no a moment ago, or that it does not know: the next turn looks. */
-static int make_unsure(struct ctx *cx, struct commit *cm, struct commit_pending *p)
-{
-    p->unsure = true;
-    cm->br->pending = p;
-    branch_unsettle(cm->br);
-    return perhaps(cx, cm);
-}
-
-/* 5, 6 and 7. */
-static int make(struct ctx *cx, struct commit *cm, bool *ret_success)
-{
-    struct branch *br = cm->br;
-    struct totals tot = totals_after(br, cm->facts);
-    struct commit_pending *p =
-        pending_new(cx, "commit", &cm->snap, &tot, br->head ? br->head->id : 0);
-    if (!p)
-        return ctx_nomem(cx);
-    int rc = commit_deltas(cx, br, cm->facts, p);
-    if (rc == 0)
-        rc = create_checked(cx, cm);
-    if (rc == CREATED) {
-        TRY(make_known(cx, cm, p));
-        *ret_success = true;
-        return 0;
-    }
-    if (rc == E_UNKNOWN && !br->pending)
-        return make_unsure(cx, cm, p);
-    pending_free(p);
-    TRY(rc);
-    *ret_success = rc == ADOPTED;
-    return 0;
+    str why;
+    if (!cm->ev.missing.p)
+        return commit_judge(cx, cm, v);
+    TRY(ctx_text(cx, &why,
+                 "manifest-bad: snapshot %lld names %.*s, which is no file in the warehouse; "
+                 "write its files before the commit, below the path of GET table",
+                 (long long)cm->snap.id, STR(cm->ev.missing)));
+    manifest_bad(cx, v, why);
+    return GO_ON;
 }
 
 static int answered_false(struct ctx *cx, struct commit *cm, const char *how, bool *ret_success)
 {
     COUNT(cm->br->table->cat, commits_false);
-    done(cx, cm, false, how);
+    commit_said(cx, cm, false, how);
     *ret_success = false;
     return ANSWERED;
 }
@@ -536,11 +240,7 @@ static int conclude(struct ctx *cx, struct commit *cm, const struct verdict *v, 
         TRY(user_is_new(cx, cm, &sent_back));
     if (sent_back)
         return answered_false(cx, cm, "epoch", ret_success);
-    if (!refuse)
-        return GO_ON;
-    conflict_record(cx, br, &v->refusal, &cm->snap, /* accepted= */ false);
-    return ctx_fail(cx, E_CONFLICT, RES_TABLE, branch_object(cx, br), "%.*s",
-                    STR(v->refusal.message));
+    return refuse ? commit_refused(cx, cm, &v->refusal) : GO_ON;
 }
 
 /* 1 to 4b. GO_ON with 5; ANSWERED: *ret_success is the answer; NEED_MORE: evidence is missing. */
@@ -550,17 +250,17 @@ static int judge(struct ctx *cx, struct commit *cm, bool *ret_success)
     struct verdict v = {.kind = VERDICT_OK};
 
     TRY(branch_enter(cx, br));
-    enum say known = replayed(cm);
+    enum say known = commit_replayed(cm);
     if (known == NEED_MORE)
         return NEED_MORE;
     if (known == ANSWERED) {
         COUNT(br->table->cat, commits_replayed);
         *ret_success = true;
-        done(cx, cm, true, "replayed");
+        commit_said(cx, cm, true, "replayed");
         return ANSWERED;
     }
     TRY(branch_may_change(cx, br));
-    if (!base_right(cm, br->head))
+    if (!commit_base_right(cm, br->head))
         return answered_false(cx, cm, "base", ret_success);
     if (!cm->ev.gathered)
         return NEED_MORE;
@@ -586,13 +286,15 @@ int commit_run(struct ctx *cx, struct commit *cm, bool *ret_success)
     }
     if (rc == GO_ON) {
         IGNORE(INJECT(COMMIT_DECIDED));
-        rc = make(cx, cm, &success);
+        rc = commit_make(cx, cm);
+        success = rc > 0; /* CREATED, ADOPTED */
+        rc = rc > 0 ? 0 : rc;
         if (rc == 0 && success)
             COUNT(c, commits_true);
         else if (rc == 0)
             COUNT(c, commits_false);
         if (rc == 0)
-            done(cx, cm, success, success ? "created" : "lost");
+            commit_said(cx, cm, success, success ? "created" : "lost");
     }
     if (rc == E_CONFLICT)
         COUNT(c, commits_refused);

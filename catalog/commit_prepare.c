@@ -1,0 +1,155 @@
+/* commit_prepare.c - step 4a: what a commit needs to know that does not depend on the branch's order.
+ *
+ * The verdict does not rest on anything seen here that may have changed: what can change is named in
+ * `struct evidence` with the epoch and the count of outcomes it was seen at. What files say does not
+ * change. May run again, when a turn says that it needs more.
+ *
+ * Thread rule: any thread that may block; one at a time has a commit. */
+#include "catalog/commit_int.h"
+
+#include "manifest/layout.h"
+#include "proto/base/inject.h"
+
+/* The store knows the recent ones, the files the older. */
+int commit_look_back(struct ctx *cx, struct commit *cm)
+{
+    struct branch *br = cm->br;
+    struct outcome o;
+
+    cm->ev.epoch = atomic_load(&br->epoch);
+    cm->ev.seq = atomic_load_explicit(&br->recent.seq, memory_order_acquire);
+    int rc = STORE(br->table->cat->o.store, outcome_find, cx, str_of(br->table->id),
+                   str_of(br->name), cm->key, &o);
+    if (rc < 0 && rc != E_NOTFOUND)
+        return rc;
+    cm->ev.known = rc == 0;
+    cm->ev.known_id = rc == 0 ? o.snapshot_id : 0;
+    ctx_reset_err(cx);
+    cm->ev.looked = true;
+    cm->ev.file_looked = false;
+    return 0;
+}
+
+/* Ids up to the head whose outcome is not recorded any more: the file tells, while it exists. */
+static int look_into_file(struct ctx *cx, struct commit *cm, const struct head *h)
+{
+    struct snapshot there;
+    if (cm->ev.known || !h)
+        return 0;
+    cm->ev.file_looked = true;
+    if (cm->snap.id > h->id)
+        return 0;
+    int rc = snapshot_load(cx, cm->br, cm->snap.id, &there);
+    if (rc == 0)
+        cm->ev.known = snapshot_same(&cm->snap, &there);
+    else if (rc != E_NOTFOUND && rc != E_CORRUPT)
+        return rc;
+    ctx_reset_err(cx);
+    return 0;
+}
+
+int commit_traits(struct ctx *cx, struct commit *cm)
+{
+    if (!cm->traits)
+        TRY(branch_traits(cx, cm->br, &cm->traits));
+    return branch_rules(cx, cm->br, cm->traits, &cm->rules);
+}
+
+static int read_facts(struct ctx *cx, struct commit *cm, const struct head *h)
+{
+    struct branch *br = cm->br;
+    struct meta_dir dir = branch_meta_dir(br);
+    TRY(commit_traits(cx, cm));
+    struct facts_opts o = {.partition = traits_partition(cm->traits),
+                           .row_ids = cm->traits->row_ids,
+                           .max_bytes = br->table->cat->o.facts_max_bytes,
+                           .known_index =
+                               h && h->index_manifest.len ? h->index_manifest : STR_NONE};
+    return facts_read(cx, &dir, &cm->snap, &o, &cm->facts);
+}
+
+/* What the last verdict asked for, of what is not read anyhow. */
+static int read_needed(struct ctx *cx, struct commit *cm)
+{
+    struct need need = cm->need;
+    cm->need = (struct need){0};
+    TRY(facts_read_base(cx, cm->facts, need.manifests, need.n_manifests));
+    return need.index ? facts_read_index(cx, cm->facts) : 0;
+}
+
+/* Of a table too large for a state: what is live of the files that the commit is about. */
+static int read_partial(struct ctx *cx, struct commit *cm, const struct head *h)
+{
+    if (!atomic_load(&cm->br->streaming) || (cm->partial && cm->partial_text == head_text(h)))
+        return 0;
+    state_free(cm->partial);
+    cm->partial = NULL;
+    TRY(branch_state_for(cx, cm->br, h, cm->facts, &cm->partial));
+    cm->partial_text = head_text(h);
+    return 0;
+}
+
+static int look_at_statistics(struct ctx *cx, struct commit *cm, const struct head *h)
+{
+    struct table *t = cm->br->table;
+    struct io_stat st;
+    cm->ev.missing = STR_NONE;
+    if (!cm->snap.statistics.len || (h && str_eq(cm->snap.statistics, h->statistics)))
+        return 0;
+    str path = layout_statistics(&cx->arena, str_of(t->dir), cm->snap.statistics);
+    int rc = path.p ? io_stat(t->io, cx, path, &st) : ctx_nomem(cx);
+    if (rc < 0 && rc != E_NOTFOUND)
+        return rc;
+    if (rc == E_NOTFOUND || st.is_dir)
+        cm->ev.missing = path;
+    ctx_reset_err(cx);
+    return 0;
+}
+
+int commit_gather(struct ctx *cx, struct commit *cm, const struct head *h)
+{
+    struct branch *br = cm->br;
+    struct conflict_evidence none = {0};
+    TRY(read_needed(cx, cm));
+    TRY(branch_schemas_seen(cx, br, cm->facts, &cm->ev.schemas));
+    if (!cm->ev.files)
+        TRY(branch_file_evidence(cx, br, cm->traits, cm->facts, &none, &cm->ev.files));
+    return read_partial(cx, cm, h);
+}
+
+static int gather(struct ctx *cx, struct commit *cm, const struct head *h)
+{
+    TRY(warehouse_space(cx, cm->br->table->wh));
+    if (!cm->facts)
+        TRY(read_facts(cx, cm, h));
+    TRY(look_at_statistics(cx, cm, h));
+    if (!cm->facts->bad.p)
+        TRY(commit_gather(cx, cm, h));
+    cm->ev.gathered = true;
+    return 0;
+}
+
+/* Is it the head's successor, made on the head? */
+bool commit_base_right(const struct commit *cm, const struct head *h)
+{
+    const struct snapshot *s = &cm->snap;
+    if (s->id != (h ? h->id : 0) + 1)
+        return false;
+    if (cm->in.base_uuid.p)
+        return h && h->uuid.len > 0 && str_eq(cm->in.base_uuid, h->uuid);
+    return !h || h->uuid.len == 0 || s->uuid.len == 0;
+}
+
+int commit_prepare(struct ctx *cx, struct commit *cm)
+{
+    TRY(commit_look_back(cx, cm));
+    struct head *h = head_peek(cm->br);
+    int rc = look_into_file(cx, cm, h);
+    /* A base that has moved already is answered false; nothing else about it matters. A branch
+     * that is not loaded yet may have any head. */
+    if (rc == 0 && !cm->ev.known && (!h || commit_base_right(cm, h)))
+        rc = gather(cx, cm, h);
+    head_unref(h);
+    IGNORE(INJECT(COMMIT_PREPARED));
+    return rc;
+}
