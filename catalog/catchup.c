@@ -101,6 +101,7 @@ struct newcomer { /* the snapshot after the head, and what is known of it */
     struct snapshot snap;
     struct commit_facts *facts;
     struct table_state *partial; /* of a table too large for a state */
+    struct table_traits *traits;
     struct verdict verdict;
 };
 
@@ -108,6 +109,7 @@ static void newcomer_done(struct newcomer *n)
 {
     facts_free(n->facts);
     state_free(n->partial);
+    traits_unref(n->traits);
 }
 
 /* E_NEED until facts and state are there. E_CORRUPT: the head's own files. */
@@ -149,14 +151,27 @@ static bool breaks(enum conflict_code code)
            code == CONFLICT_FILE_TWICE || code == CONFLICT_SCHEMA_UNKNOWN;
 }
 
+static int judge(struct ctx *cx, struct branch *br, struct newcomer *n,
+                 const struct table_state *st)
+{
+    struct conflict_evidence ev = {0};
+    struct conflict_rules rules;
+    enum schema_seen *seen = NULL;
+    TRY(branch_traits(cx, br, &n->traits));
+    TRY(branch_rules(cx, br, n->traits, &rules));
+    rules.verify = VERIFY_OFF; /* its writer has told others already that they are there */
+    if (!n->facts->bad.p)
+        TRY(branch_schemas_seen(cx, br, n->facts, &seen));
+    ev.schemas = seen;
+    return conflict_check(cx, st, n->facts, &rules, &ev, &n->verdict);
+}
+
 /* *ret_why: what is wrong, NULL if it continues the head. */
 static int continues(struct ctx *cx, struct branch *br, struct newcomer *n, const char **ret_why)
 {
     struct table_state *st;
-    struct conflict_evidence ev = {0};
-    struct table_traits *traits;
-    enum schema_seen *seen;
     str why = STR_NONE;
+    *ret_why = NULL;
     int rc = known(cx, br, n, &st);
     if (rc == E_CORRUPT) {
         TRY(ctx_text(cx, &why, "cannot be compared with the head: %s", cx->err.msg));
@@ -165,18 +180,7 @@ static int continues(struct ctx *cx, struct branch *br, struct newcomer *n, cons
         return 0;
     }
     TRY(rc);
-    if (!n->facts->bad.p)
-        TRY(branch_schemas_seen(cx, br, n->facts, &seen));
-    ev.schemas = n->facts->bad.p ? NULL : seen;
-    TRY(branch_traits(cx, br, &traits));
-    struct conflict_rules rules;
-    rc = branch_rules(cx, br, traits, &rules);
-    rules.verify = VERIFY_OFF;
-    if (rc == 0)
-        rc = conflict_check(cx, st, n->facts, &rules, &ev, &n->verdict);
-    traits_unref(traits);
-    TRY(rc);
-    *ret_why = NULL;
+    TRY(judge(cx, br, n, st));
     if (n->verdict.kind == VERDICT_NEED)
         return E_NEED;
     if (n->verdict.kind == VERDICT_REFUSE && breaks(n->verdict.refusal.code)) {
@@ -186,6 +190,26 @@ static int continues(struct ctx *cx, struct branch *br, struct newcomer *n, cons
                      STR(n->verdict.refusal.message)));
         *ret_why = why.p;
     }
+    return 0;
+}
+
+/* What it names, since its writer may have died before that was durable. What is not there by now is not
+ * our doing: readers find out. */
+static int make_durable(struct ctx *cx, struct branch *br, struct newcomer *n)
+{
+    struct table *t = br->table;
+    struct new_files nf;
+    if (t->cat->o.sync == SYNC_OFF)
+        return 0;
+    int rc = commit_new_files(cx, br, n->traits, &n->snap, n->facts,
+                              br->state ? br->state : n->partial, t->cat->o.sync == SYNC_ALL, &nf);
+    if (rc == 0)
+        rc = io_sync(t->io, cx, nf.own, nf.n_own);
+    for (size_t i = 0; rc == 0 && i < nf.n_elsewhere; i++)
+        rc = io_sync(nf.elsewhere[i].io, cx, &nf.elsewhere[i].path, 1);
+    if (rc != E_NOTFOUND && rc != E_INVAL && rc != E_UNSUPPORTED) /* names that are none, too */
+        return rc;
+    ctx_reset_err(cx);
     return 0;
 }
 
@@ -290,6 +314,7 @@ static int adopt(struct ctx *cx, struct branch *br, struct newcomer *n, const st
         fork_found(cx, br, n->snap.id, why);
         return 0;
     }
+    TRY(make_durable(cx, br, n));
     int taken = take(cx, br, &n->snap, "snapshot.adopt", st, n->facts);
     if (taken <= 0)
         return taken;

@@ -54,8 +54,8 @@ int h_conflict_get(struct request *rq)
     struct branch *br;
     struct conflict_row row;
     int64_t id;
+    TRY(h_open_branch(rq, &br)); /* first: a table that is not there is 404 whatever the id */
     TRY(api_conflict_id(&rq->cx, rq->params[3], &id));
-    TRY(h_open_branch(rq, &br));
     TRY(branch_conflict(&rq->cx, br, id, &row));
     struct api_conflict v = shown(&row);
     return api_conflict_encode(&rq->cx, &rq->res.body, &v);
