@@ -73,8 +73,9 @@ static void a_foreign_snapshot_is_adopted(void **state)
         fx_foreign(&f, "t", &g);
         OK(&f, fx_head(&f, "t", &s));
         head_is(&g);
-        assert_int_equal(s.totals.file_count, -1); /* nobody told */
-        assert_int_equal(s.totals.file_size_bytes, -1);
+        assert_int_equal(s.totals.file_count, g.id); /* its files tell */
+        assert_int_equal(s.totals.file_size_bytes, g.id * 1000);
+        assert_int_equal(s.totals.last_file_creation_ms, g.stats.last_file_creation_ms);
         assert_true(fx_answer(&f, "t", &g)); /* its outcome is its JSON's */
         assert_true(fx_answer(&f, "t", &d));
         d = g;
