@@ -234,7 +234,7 @@ int branch_may_change(struct ctx *cx, struct branch *br)
         return 0;
     str full = branch_full_name(cx, br);
     return ctx_fail(cx, E_BUSY, RES_TABLE, branch_object(cx, br),
-                    "table %.*s takes no change: %s; nothing was done", STR(full),
+                    "table %.*s takes no change, nothing was done: %s", STR(full),
                     br->fork_why ? br->fork_why : "it is forked");
 }
 

@@ -219,6 +219,8 @@ struct strand *branch_strand(struct branch *br);
  * Then call branch_gather on branch_loads, or when that did not help a few times on the strand itself, and
  * the function again. */
 struct strand *branch_loads(struct branch *br);
+/* Another number after each change of the head: a turn that missed something came further. (any) */
+uint64_t branch_version(struct branch *br);
 struct branch *branch_of_strand(struct strand *s); /* of its strand */
 /* Reads what the last turn missed. Blocks as long as that takes, whatever cx's deadline is. */
 int branch_gather(struct ctx *cx, struct branch *br) WARN_UNUSED;

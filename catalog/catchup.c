@@ -187,7 +187,7 @@ static int continues(struct ctx *cx, struct branch *br, struct newcomer *n, cons
         TRY(ctx_text(cx, &why,
                      "was written by somebody else and does not continue the head (%.*s); move the "
                      "file away, or put the head's successor there",
-                     STR(n->verdict.refusal.message)));
+                     STR(n->verdict.refusal.what)));
         *ret_why = why.p;
     }
     return 0;

@@ -230,13 +230,13 @@ static int answered_false(struct ctx *cx, struct commit *cm, const char *how, bo
 }
 
 /* What the verdict makes of it. After a rollback a null base may be one that is gone: what does not fit is
- * then sent back once instead of refused, and so is what brings an index of its own. */
+ * then sent back once instead of refused, and so is what has not the head's index. */
 static int conclude(struct ctx *cx, struct commit *cm, const struct verdict *v, bool *ret_success)
 {
     struct branch *br = cm->br;
     bool sent_back = false, refuse = v->kind == VERDICT_REFUSE;
     str index = br->head ? br->head->index_manifest : STR_NONE;
-    if (refuse || (cm->facts->index_name.p && !str_eq(cm->facts->index_name, index)))
+    if (refuse || !str_eq(cm->facts->index_name, index))
         TRY(user_is_new(cx, cm, &sent_back));
     if (sent_back)
         return answered_false(cx, cm, "epoch", ret_success);

@@ -58,6 +58,7 @@ struct refusal { /* texts are in the context's arena or borrowed from state and 
     int64_t other_snapshot; /* that stands against it; 0: not known, or none */
     str other_user;         /* STR_NONE: likewise */
     str message;            /* all of it, for the log of a stock client */
+    str what;               /* the part that says what is wrong, not what to do */
 };
 struct need { /* what must be gathered before it can be judged */
     bool files, schemas, index;

@@ -94,8 +94,10 @@ int refuse(struct check *c, enum conflict_code code, const struct table_file *fi
         where(&b, r);
     buf_addz(&b, text);
     whose(&b, r);
+    size_t what = buf_str(&b).len;
     buf_addf(&b, "; %s", what_to_do);
     r->message = str_dup(&c->cx->arena, buf_str(&b));
+    r->what = str_n(r->message.p, what);
     if (buf_fail(&b) || !r->message.p)
         return ctx_nomem(c->cx);
     c->v->kind = VERDICT_REFUSE;

@@ -30,18 +30,28 @@ static int64_t local_ms(int64_t wall_ms)
     if (!gmtime_r(&t, &tm))
         return wall_ms;
     tm.tm_isdst = -1;
-    return (int64_t)mktime(&tm) * 1000 + rest;
+    int64_t ms = 0;
+    if (__builtin_mul_overflow((int64_t)mktime(&tm), 1000, &ms) ||
+        __builtin_add_overflow(ms, rest, &ms))
+        return wall_ms;
+    return ms;
 }
 
-static void count(struct partition_delta *d, const struct fact *e)
+/* *at + v, or - v; false: the sum is no number any more (a manifest may say what no disk holds). */
+static bool add_up(int64_t *at, int64_t v, bool plus)
 {
-    int64_t sign = e->added ? 1 : -1;
-    d->records += sign * e->f.rows;
-    d->file_size_bytes += sign * e->f.size;
-    d->file_count += sign;
+    return plus ? !__builtin_add_overflow(*at, v, at) : !__builtin_sub_overflow(*at, v, at);
+}
+
+static bool count(struct partition_delta *d, const struct fact *e)
+{
+    bool fits = add_up(&d->records, e->f.rows, e->added);
+    fits = add_up(&d->file_size_bytes, e->f.size, e->added) && fits;
+    d->file_count += e->added ? 1 : -1;
     if (e->f.created_ms.has && (d->last_file_ms == 0 || e->f.created_ms.v > d->last_file_ms))
         d->last_file_ms = e->f.created_ms.v; /* local, until all are counted */
     d->buckets = e->f.total_buckets;
+    return fits;
 }
 
 static void delta_done(struct partition_delta *d)
@@ -59,7 +69,8 @@ static struct totals totals_of_state(const struct table_state *st)
     state_all(st, &at);
     while (state_next(st, &at, &v)) {
         struct fact e = {.added = true, .f = v.f};
-        count(&all, &e);
+        if (!count(&all, &e))
+            return TOTALS_UNKNOWN;
     }
     delta_done(&all);
     return (struct totals){all.file_size_bytes, all.file_count, all.last_file_ms};
@@ -82,10 +93,11 @@ struct totals totals_after(struct branch *br, const struct commit_facts *f)
 {
     struct totals t = totals_before(br);
     struct partition_delta all = {0};
+    bool fits = true;
     for (size_t i = 0; i < f->n_entries; i++)
-        count(&all, &f->entries[i]);
+        fits = count(&all, &f->entries[i]) && fits;
     delta_done(&all);
-    if (t.file_count < 0 ||
+    if (!fits || t.file_count < 0 ||
         __builtin_add_overflow(t.file_size_bytes, all.file_size_bytes, &t.file_size_bytes) ||
         __builtin_add_overflow(t.file_count, all.file_count, &t.file_count) ||
         t.file_size_bytes < 0 || t.file_count < 0)
@@ -164,7 +176,8 @@ static int by_partition(struct ctx *cx, const struct table_traits *t, const stru
             if (map_put(&seen, e->f.partition, at) < 0)
                 return ctx_nomem(cx);
         }
-        count(at, e);
+        if (!count(at, e))
+            return E_TOOBIG;
     }
     for (size_t i = 0; i < n; i++)
         delta_done(&d[i]);

@@ -53,6 +53,14 @@ struct head *head_peek(struct branch *br)
     return h;
 }
 
+uint64_t branch_version(struct branch *br)
+{
+    pthread_mutex_lock(&br->mu);
+    uint64_t v = head_text(br->head);
+    pthread_mutex_unlock(&br->mu);
+    return v;
+}
+
 struct head *head_new(struct ctx *cx, const struct snapshot *s, const struct totals *t,
                       int64_t recorded_ms)
 {

@@ -28,7 +28,7 @@
 
 #define REQUEST_ID_MAX 64
 #define GATHERS_MAX    3  /* off the strand; then a turn reads what it misses itself */
-#define TURNS_MAX      16 /* of one request that always misses something */
+#define TURNS_MAX      16 /* that miss something while the head stays where it is */
 
 /* --- request ids ------------------------------------------------------------------------------ */
 
@@ -156,15 +156,26 @@ static void on_worker(struct pool_item *it)
     unpark_when_done(rq, answer(rq, rc < 0 ? rc : rq->next(rq)));
 }
 
+/* A turn missed something. Each snapshot that is adopted takes one such turn, and they may be many. */
+static void missed(struct request *rq)
+{
+    uint64_t at = branch_version(branch_of_strand(rq->strand));
+    rq->stuck = at == rq->missed_at ? rq->stuck + 1 : 0;
+    rq->missed_at = at;
+    rq->gathers++;
+}
+
 /* A turn. It keeps its place when what it misses was read a few times and was too old each time. */
 static int turn(struct request *rq)
 {
     int rc = ctx_check_deadline(&rq->cx);
     if (rc == 0)
         rc = rq->next(rq);
-    while (rc == E_NEED && rq->gathers >= GATHERS_MAX && rq->gathers < TURNS_MAX) {
-        rq->gathers++;
-        rc = branch_gather(&rq->cx, branch_of_strand(rq->strand));
+    while (rc == E_NEED && rq->gathers >= GATHERS_MAX && rq->stuck < TURNS_MAX) {
+        missed(rq);
+        rc = ctx_check_deadline(&rq->cx);
+        if (rc == 0)
+            rc = branch_gather(&rq->cx, branch_of_strand(rq->strand));
         if (rc == 0)
             rc = rq->next(rq);
     }
@@ -209,7 +220,7 @@ static int post_strand(struct request *rq)
 /* What the turn misses is read where nobody's turn waits for it. */
 static int post_loads(struct request *rq)
 {
-    rq->gathers++;
+    missed(rq);
     rq->task.fn = on_loads;
     return strand_post(branch_loads(branch_of_strand(rq->strand)), &rq->task);
 }
@@ -244,7 +255,7 @@ static int no_room(struct request *rq)
 /* What a phase returned: an answer, or the next phase. */
 static enum rq_verdict answer(struct request *rq, int rc)
 {
-    if (rc == STEP_WORKER || rc == STEP_STRAND || (rc == E_NEED && rq->gathers < TURNS_MAX)) {
+    if (rc == STEP_WORKER || rc == STEP_STRAND || (rc == E_NEED && rq->stuck < TURNS_MAX)) {
         rc = rc == E_NEED ? post_loads(rq) : post(rq, rc);
         if (rc == 0)
             return RQ_PARKED;

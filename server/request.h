@@ -55,7 +55,9 @@ struct request {
     /* dispatch.c's own */
     struct pool_item item;   /* its place in a pool's queue */
     struct strand_task task; /* its place on a strand */
-    int gathers;             /* how often a turn answered E_NEED */
+    int gathers;             /* how often a turn answered E_NEED, */
+    int stuck;               /* at this head, in a row */
+    uint64_t missed_at;      /* branch_version */
     bool parked;             /* the connection is suspended, a pool has the request */
     bool auth_loaded;        /* cat_token_load was asked; auth_rc is its answer */
     int auth_rc;

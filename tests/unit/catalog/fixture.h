@@ -1081,7 +1081,11 @@ static int turn(struct ctx *cx, struct branch *br,
     struct turn t = {.fn = fn, .cx = cx, .br = br, .arg = arg};
     struct turn gather = {.fn = gather_turn, .cx = cx, .br = br};
     int rc = turn_once(&t, branch_strand(br));
+    uint64_t at = branch_version(br);
     for (int i = 0; rc == E_NEED; i++) {
+        if (branch_version(br) != at)
+            i = 0; /* it went on */
+        at = branch_version(br);
         assert_true(i < 20);
         rc = turn_once(&gather, i < 10 ? branch_loads(br) : branch_strand(br));
         if (rc == 0)

@@ -73,8 +73,9 @@ static void a_foreign_snapshot_is_adopted(void **state)
         fx_foreign(&f, "t", &g);
         OK(&f, fx_head(&f, "t", &s));
         head_is(&g);
-        assert_int_equal(s.totals.file_count, -1); /* nobody told */
-        assert_int_equal(s.totals.file_size_bytes, -1);
+        assert_int_equal(s.totals.file_count, g.id); /* its files tell */
+        assert_int_equal(s.totals.file_size_bytes, g.id * 1000);
+        assert_int_equal(s.totals.last_file_creation_ms, g.stats.last_file_creation_ms);
         assert_true(fx_answer(&f, "t", &g)); /* its outcome is its JSON's */
         assert_true(fx_answer(&f, "t", &d));
         d = g;
@@ -129,15 +130,15 @@ static void a_file_past_a_gap_is_not_looked_at(void **state)
     (void)state;
     struct draft d = {0};
     fx_grow(&f, "t", &d, 1, true);
-    struct draft g = fx_next(&f, &d, "foreign", true);
-    struct draft past = fx_next(&f, &g, "foreign", true);
+    struct draft e = fx_next(&f, &d, "u", true);
+    struct draft past = fx_next(&f, &e, "foreign", true);
     fx_foreign(&f, "t", &past); /* 3, while there is no 2 */
     head_is(&d);
     fx_restart(&f);
     head_is(&d);
-    assert_true(fx_answer(&f, "t", &g));
+    assert_true(fx_answer(&f, "t", &e));
     assert_int_equal(fx_counts(&f).adopted, 0);
-    head_is(&past); /* the gap is closed, and it fits */
+    head_is(&past); /* the gap is closed, and it was made on this very 2 */
     assert_int_equal(fx_counts(&f).adopted, 1);
 }
 
@@ -148,8 +149,7 @@ static void a_file_past_a_gap_that_does_not_fit(void **state)
     fx_grow(&f, "t", &d, 1, true);
     struct draft g = fx_next(&f, &d, "foreign", true);
     struct draft past = fx_next(&f, &g, "foreign", true);
-    past.total = 4711;
-    fx_foreign(&f, "t", &past);
+    fx_foreign(&f, "t", &past); /* made on another 2 */
     struct draft e = fx_next(&f, &d, "u", true);
     assert_true(fx_answer(&f, "t", &e));
     forked_at(&e, "does not continue");
@@ -377,37 +377,176 @@ static void links_and_pipes_are_no_snapshots(void **state)
 
 /* --- forks ------------------------------------------------------------------------------------ */
 
+static str below_manifest(const char *name)
+{
+    return layout_manifest(&f.cx.arena, fx_dir(&f, "t"), str_of(name));
+}
+
+/* A file of rows and bytes that a draft adds when it says nothing else. */
+static struct fx_entry file_of(const struct draft *d)
+{
+    size_t n;
+    struct fx_entry e = fx_entries(&f, d, &n)[0];
+    assert_int_equal(n, 1);
+    return e;
+}
+
+static void base_is_empty(struct draft *g, const struct draft *d)
+{
+    (void)d;
+    g->prev = NULL;
+}
+
+static void base_is_older(struct draft *g, const struct draft *d)
+{
+    g->prev = fx_next(&f, fx_back(d, d->id - 1), "x", true).prev;
+}
+
+static void lists_are_the_heads(struct draft *g, const struct draft *d)
+{
+    snprintf(g->base, sizeof g->base, "%s", d->base);
+    snprintf(g->dlist, sizeof g->dlist, "%s", d->dlist);
+}
+
+static void deletes_what_is_not_there(struct draft *g, const struct draft *d)
+{
+    static struct fx_entry e;
+    e = file_of(d);
+    e.name = S("never.orc");
+    e.del = true;
+    g->entries = &e;
+    g->n_entries = 1;
+}
+
+static void deletes_it_at_another_level(struct draft *g, const struct draft *d)
+{
+    static struct fx_entry e;
+    e = file_of(d);
+    e.level = 3;
+    e.del = true;
+    g->entries = &e;
+    g->n_entries = 1;
+}
+
+static void adds_what_is_there(struct draft *g, const struct draft *d)
+{
+    static struct fx_entry e;
+    e = file_of(d);
+    g->entries = &e;
+    g->n_entries = 1;
+}
+
+static void schema_is_unknown(struct draft *g, const struct draft *d)
+{
+    (void)d;
+    g->schema_id = 5;
+}
+
+static void number_is_another(struct draft *g, const struct draft *d)
+{
+    (void)d;
+    g->id = 7;
+}
+
 static void what_does_not_continue_the_head(void **state)
+{
+    (void)state;
+    static const struct {
+        void (*spoil)(struct draft *g, const struct draft *d);
+        const char *why;
+    } v[] = {{base_is_empty, "is empty, but"},
+             {base_is_older, "does not come to the live files"},
+             {lists_are_the_heads, "which is live already"},
+             {deletes_what_is_not_there, "file-gone"},
+             {deletes_it_at_another_level, "file-gone"},
+             {adds_what_is_there, "file-twice"},
+             {schema_is_unknown, "schema-unknown"},
+             {number_is_another, "cannot be read"}};
+    struct draft d = {0};
+    fx_grow(&f, "t", &d, 2, true);
+    for (size_t i = 0; i < sizeof v / sizeof *v; i++) {
+        struct draft g = fx_next(&f, &d, "foreign", true);
+        str path = fx_snapshot_path(&f, "t", d.id + 1);
+        v[i].spoil(&g, &d);
+        fx_files(&f, "t", &g);
+        fx_write(&f, path, fx_snapshot(&f, &g));
+        forked_at(&d, v[i].why);
+        fx_restart(&f);
+        forked_at(&d, v[i].why);
+        fx_del(&f, path);
+        whole_again(&d);
+    }
+}
+
+/* Its counts are its own affair, and its data files, too: nobody asked us before they were named. */
+static void what_a_foreign_snapshot_may_say(void **state)
 {
     (void)state;
     struct draft d = {0};
     fx_grow(&f, "t", &d, 2, true);
-    str path = fx_snapshot_path(&f, "t", 3);
-    for (int i = 0; i < 7; i++) {
+    for (int i = 0; i < 5; i++) {
         struct draft g = fx_next(&f, &d, "foreign", true);
-        const char *why = "does not continue";
+        struct fx_entry e = {.rows = 10, .size = 1000, .name = fx_text(&f, "own-%d.orc", i)};
+        g.entries = &e;
+        g.n_entries = 1;
         if (i == 0)
-            g.total++;
+            g.total += 4711;
         if (i == 1)
-            g.delta--;
+            g.delta = -1;
         if (i == 2)
-            g.delta = INT64_MAX, g.total = INT64_MIN + d.total - 1; /* overflow is no way round */
+            g.delta = INT64_MAX, g.total = INT64_MIN;
         if (i == 3)
-            snprintf(g.base, sizeof g.base, "%s", d.base), why = "own manifest lists";
+            e.no_file = true;
         if (i == 4)
-            snprintf(g.dlist, sizeof g.dlist, "%s", d.dlist), why = "own manifest lists";
-        if (i == 5)
-            g.schema_id = 5, why = "schema that does not exist";
-        if (i == 6)
-            g.id = 7, why = "cannot be read"; /* another number inside */
-        fx_files(&f, "t", &g);
-        fx_write(&f, path, fx_snapshot(&f, &g));
-        forked_at(&d, why);
+            e.buckets = 7;
+        fx_foreign(&f, "t", &g);
+        head_is(&g);
+        struct seen s;
+        OK(&f, fx_head(&f, "t", &s));
+        assert_int_equal(s.totals.file_count, g.id);
+        d = g;
+        d.entries = ARENA_NEW(&f.cx.arena, struct fx_entry);
+        *(struct fx_entry *)d.entries = e;
+    }
+    assert_int_equal(fx_counts(&f).adopted, 5);
+    assert_int_equal(fx_counts(&f).forked, 0);
+    struct draft e = fx_next(&f, &d, "u", true);
+    static struct fx_entry seven = {
+        .rows = 10, .size = 10, .buckets = 7, .name = {"seven.orc", 9}};
+    e.entries = &seven;
+    e.n_entries = 1;
+    whole_again((assert_true(fx_answer(&f, "t", &e)), &e));
+}
+
+/* Metadata that a share shows late, or that somebody puts back. */
+static void a_fork_heals_when_its_files_come(void **state)
+{
+    (void)state;
+    struct draft d = {0};
+    fx_grow(&f, "t", &d, 1, true);
+    for (int i = 0; i < 5; i++) {
+        struct draft g = fx_next(&f, &d, "foreign", true);
+        struct manifest_file m;
+        g.index = fx_text(&f, "i-%d", i).p;
+        g.changelog = fx_text(&f, "c-%d", i).p;
+        assert_non_null(fx_manifest(&f, &g, &m).p);
+        str paths[] = {below_manifest(g.base), below_manifest(g.dlist),
+                       layout_manifest(&f.cx.arena, fx_dir(&f, "t"), m.name),
+                       below_manifest(g.index), below_manifest(g.changelog)};
+        fx_foreign(&f, "t", &g);
+        str bytes = fx_read(&f, paths[i]);
+        fx_del(&f, paths[i]);
+        forked_at(&d, "manifest-bad");
+        fx_write(&f, paths[i], S("garbage"));
+        forked_at(&d, "manifest-bad");
+        fx_write(&f, paths[i], str_n(bytes.p, bytes.len - 1)); /* half of it */
+        forked_at(&d, "manifest-bad");
         fx_restart(&f);
-        forked_at(&d, why);
-        fx_del(&f, path);
-        whole_again(&d);
-        path = fx_snapshot_path(&f, "t", d.id + 1);
+        forked_at(&d, "manifest-bad");
+        fx_write(&f, paths[i], bytes);
+        head_is(&g);
+        whole_again(&g);
+        d = g;
     }
 }
 
@@ -419,7 +558,7 @@ static void a_fork_heals_when_the_schema_comes(void **state)
     struct draft g = fx_next(&f, &d, "foreign", true);
     g.schema_id = 1;
     fx_foreign(&f, "t", &g);
-    forked_at(&d, "schema that does not exist");
+    forked_at(&d, "schema 1 does not exist");
     str dir = fx_dir(&f, "t");
     str one = fx_read(&f, layout_schema(&f.cx.arena, dir, S("main"), 0));
     fx_write(&f, layout_schema(&f.cx.arena, dir, S("main"), 1), one);
@@ -558,7 +697,7 @@ static void snapshots_are_listed_from_the_files(void **state)
         assert_true(fx_answer(&f, "t", &d[i]));
     }
     d[5] = fx_next(&f, &d[4], "u", true);
-    d[5].total = 1;
+    d[5].prev = NULL; /* its base list is empty */
     fx_foreign(&f, "t", &d[5]); /* above the head, not adopted: not shown */
     assert_int_equal(snapshots(0, 10, &texts, &ids, &n), 0);
     assert_int_equal(n, 5);
@@ -618,6 +757,8 @@ int main(void)
         T(the_head_is_garbage),
         T(links_and_pipes_are_no_snapshots),
         T(what_does_not_continue_the_head),
+        T(what_a_foreign_snapshot_may_say),
+        T(a_fork_heals_when_its_files_come),
         T(a_fork_heals_when_the_schema_comes),
         T(a_disk_that_fails_is_no_fork),
         T(unreadable_next_files),

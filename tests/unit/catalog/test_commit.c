@@ -115,8 +115,14 @@ static void the_text_is_kept_as_it_was_sent(void **state)
 static void the_body_of_get_snapshot(void **state)
 {
     (void)state;
+    static const struct fx_entry two[] = {
+        {.rows = 6, .size = 1000, .ms = 99, .name = {"a.orc", 5}},
+        {.rows = 4, .size = 234, .ms = 98, .name = {"b.orc", 5}},
+    };
     struct draft d = fx_next(&f, NULL, "u", true);
-    d.stats = (struct stat_delta){10, 1234, 2, 99, true};
+    d.entries = two;
+    d.n_entries = 2;
+    d.stats = (struct stat_delta){10, 77, 7, 777, true}; /* what is posted beside it is not asked */
     assert_true(fx_answer(&f, "t", &d));
     struct seen s;
     OK(&f, fx_head(&f, "t", &s));
@@ -381,42 +387,113 @@ static void a_rolled_back_one_is_forgotten(void **state)
     fx_snapshots_are(&f, "t", 1, 3);
 }
 
-static void users_without_uuids_ask_once_after_a_rollback(void **state)
+/* A rolled back branch: snapshots 1 and 2 of old clients, and *ret_gone, a 3 that is no more. */
+static void old_clients_rolled_back(struct draft *ret_gone, struct draft *ret_head)
+{
+    struct draft d = {0};
+    fx_grow(&f, "t", &d, 3, false);
+    *ret_gone = d;
+    OK(&f, fx_rollback(&f, "t", 2));
+    *ret_head = fx_next(&f, fx_back(&d, 2), "w", false);
+    assert_true(fx_answer(&f, "t", ret_head)); /* another 3 */
+}
+
+static void a_null_base_that_fits_is_taken_after_a_rollback(void **state)
 {
     (void)state;
-    struct draft d[4], e;
-    for (int i = 0; i < 4; i++) {
+    struct draft gone, d, e;
+    old_clients_rolled_back(&gone, &d);
+    for (int i = 0; i < 3; i++) { /* its files say that it was made on the head: nobody is asked */
+        e = fx_next(&f, &d, fx_text(&f, "u%d", i).p, false);
+        assert_true(fx_answer(&f, "t", &e));
+        d = e;
+    }
+    assert_int_equal(fx_counts(&f).commits_false, 0);
+    assert_true(fx_answer(&f, "t", &e)); /* replays neither */
+    fx_restart(&f);
+    assert_true(fx_answer(&f, "t", &e));
+}
+
+/* Made on a snapshot that was rolled back: the head has its number, and the base may be null. */
+static void a_null_base_that_is_gone_is_false_once_a_user(void **state)
+{
+    (void)state;
+    struct draft gone, d, e;
+    old_clients_rolled_back(&gone, &d);
+    static const char *const users[] = {"u", "v", ""}; /* the empty user is one too */
+    for (int i = 0; i < 3; i++) {
+        e = fx_next(&f, &gone, users[i], false);
+        answered_false(&e); /* read the head again */
+        for (int again = 0; again < 2; again++)
+            refused(&e, E_CONFLICT, RES_TABLE, "manifest-bad");
+        e = fx_next(&f, &gone, users[i], false); /* once for all that a user does */
+        refused(&e, E_CONFLICT, RES_TABLE, "manifest-bad");
+    }
+    fx_restart(&f); /* each is sent back once more, which is no harm */
+    answered_false(&e);
+    refused(&e, E_CONFLICT, RES_TABLE, "manifest-bad");
+    struct draft g = fx_next(&f, &d, "u", false);
+    assert_true(fx_answer(&f, "t", &g));
+    OK(&f, fx_rollback(&f, "t", 3)); /* and in each epoch */
+    answered_false(&e);
+    refused(&e, E_CONFLICT, RES_TABLE, "manifest-bad");
+}
+
+/* Without a rollback a null base can only be the head, so what does not fit is the client's mistake;
+ * and a base that is named is never in doubt. */
+static void what_does_not_fit_is_refused_at_once(void **state)
+{
+    (void)state;
+    struct draft d[3], e;
+    for (int i = 0; i < 3; i++) {
         d[i] = fx_next(&f, i ? &d[i - 1] : NULL, "u", false);
         assert_true(fx_answer(&f, "t", &d[i]));
     }
-    OK(&f, fx_rollback(&f, "t", 3));
-    e = fx_next(&f, &d[2], "u", false); /* made on the 3 of before, for all we know */
+    e = fx_next(&f, &d[1], "u", false);
+    e.id = 4;
+    refused(&e, E_CONFLICT, RES_TABLE, "manifest-bad");
+    again(0);
+    for (int i = 0; i < 3; i++) {
+        d[i] = fx_next(&f, i ? &d[i - 1] : NULL, "u", true);
+        assert_true(fx_answer(&f, "t", &d[i]));
+    }
+    OK(&f, fx_rollback(&f, "t", 2));
+    e = fx_next(&f, &d[0], "u", true);
+    e.id = 3;
+    memcpy(e.base_uuid, d[1].uuid, sizeof e.base_uuid);
+    refused(&e, E_CONFLICT, RES_TABLE, "manifest-bad");
+    assert_int_equal(fx_counts(&f).commits_false, 0);
+}
+
+/* What deletion vectors a null base was made on, its base list does not tell. */
+static void another_index_is_false_once_after_a_rollback(void **state)
+{
+    (void)state;
+    struct draft gone, d, e;
+    old_clients_rolled_back(&gone, &d);
+    e = fx_next(&f, &d, "u", false);
+    e.index = "i-1";
     answered_false(&e);
     assert_true(fx_answer(&f, "t", &e));
-    d[3] = e;
-    e = fx_next(&f, &d[3], "u", false); /* once only */
+    d = e;
+    e = fx_next(&f, &d, "v", false); /* the head's own: no doubt */
+    e.index = "i-1";
     assert_true(fx_answer(&f, "t", &e));
-    d[0] = e;
-    e = fx_next(&f, &d[0], "v", false); /* each user */
+    d = e;
+    e = fx_next(&f, &d, "w", false); /* none, while the head has one */
     answered_false(&e);
     assert_true(fx_answer(&f, "t", &e));
-    d[0] = e;
-    e = fx_next(&f, &d[0], "", false); /* the empty user is one too */
-    answered_false(&e);
-    assert_true(fx_answer(&f, "t", &e));
-    assert_true(fx_answer(&f, "t", &e)); /* replays are not asked */
-    fx_restart(&f);
+    d = e;
+    e = fx_next(&f, &d, "x", false); /* neither has any */
     assert_true(fx_answer(&f, "t", &e));
 }
 
 static void users_are_not_remembered_without_end(void **state)
 {
     (void)state;
-    struct draft d = {0}, e;
+    struct draft gone, d, e;
     struct branch *br;
-    fx_grow(&f, "t", &d, 2, false);
-    OK(&f, fx_rollback(&f, "t", 1));
-    d = *fx_back(&d, 1);
+    old_clients_rolled_back(&gone, &d);
     OK(&f, fx_branch(&f, "t", &br));
     for (int i = 0; i < 100000; i++) { /* as if so many had come; the strand is idle */
         char name[16];
@@ -424,11 +501,15 @@ static void users_are_not_remembered_without_end(void **state)
         char *own = mem_dup(name, (size_t)n);
         assert_int_equal(map_put(&br->users, str_n(own, (size_t)n), own), 0);
     }
-    e = fx_next(&f, &d, "u", false);
-    answered_false(&e);
-    assert_true(br->users.live <= 100000);
-    assert_true(fx_answer(&f, "t", &e));
+    size_t full = br->users.live;
+    e = fx_next(&f, &gone, "u", false);
+    bool got = fx_answer(&f, "t", &e);
+    size_t after = br->users.live;
     branch_unref(br);
+    assert_false(got);
+    assert_int_equal(full, 100000);
+    assert_int_equal(after, 1); /* forgotten, and then this one */
+    refused(&e, E_CONFLICT, RES_TABLE, "manifest-bad");
 }
 
 /* --- what it names ---------------------------------------------------------------------------- */
@@ -525,22 +606,41 @@ static struct totals totals(void)
     return s.totals;
 }
 
+/* The posted statistics say nonsense everywhere here: counts come from the files. */
+static void lie(struct draft *d, int i)
+{
+    static const struct stat_delta lies[] = {
+        {1, INT64_MAX, 1, 1, true}, {1, 1, INT64_MAX, 1, true}, {1, -1000000, 1, 1, true},
+        {1, 1, -1000000, 1, true},  {1, INT64_MIN, 0, 1, true}, {1, 5, 1, 1, false},
+    };
+    d->stats = lies[i % 6];
+}
+
+#define FILE_(n, rows_, size_, ms_) {.rows = (rows_), .size = (size_), .ms = (ms_), .name = {n, 1}}
+
 static void totals_are_summed(void **state)
 {
     (void)state;
+    static const struct fx_entry two[] = {FILE_("a", 6, 300, 60), FILE_("b", 4, 200, 70)};
+    struct fx_entry gone = two[1];
+    gone.del = true;
     struct draft d = fx_next(&f, NULL, "u", true);
-    d.stats = (struct stat_delta){10, 500, 2, 70, true};
+    d.entries = two;
+    d.n_entries = 2;
+    lie(&d, 0);
     assert_true(fx_answer(&f, "t", &d));
     struct draft e = fx_next(&f, &d, "u", true);
-    e.stats = (struct stat_delta){-5, -100, -1, 60, true};
+    e.entries = &gone;
+    e.n_entries = 1;
+    lie(&e, 1);
     assert_true(fx_answer(&f, "t", &e));
     struct totals t = totals();
-    assert_int_equal(t.file_size_bytes, 400);
+    assert_int_equal(t.file_size_bytes, 300);
     assert_int_equal(t.file_count, 1);
-    assert_int_equal(t.last_file_creation_ms, 70);
+    assert_int_equal(t.last_file_creation_ms, 70); /* it does not go back */
     fx_restart(&f);
     t = totals();
-    assert_int_equal(t.file_size_bytes, 400);
+    assert_int_equal(t.file_size_bytes, 300);
     assert_int_equal(t.last_file_creation_ms, 70);
     d = fx_next(&f, &e, "u", true);
     assert_true(fx_answer(&f, "t", &d));
@@ -550,28 +650,84 @@ static void totals_are_summed(void **state)
     assert_int_equal(t.file_count, 2);
 }
 
+static void posted_statistics_change_no_totals(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a", "b", "c", "d", "e", "f"};
+    struct draft d = {0};
+    for (int i = 0; i < 6; i++) {
+        struct fx_entry one = {.rows = 10, .size = 1000, .ms = 5000 + i, .name = str_of(names[i])};
+        struct draft e = fx_next(&f, i ? &d : NULL, "u", true);
+        e.entries = &one;
+        e.n_entries = 1;
+        lie(&e, i);
+        assert_true(fx_answer(&f, "t", &e));
+        struct totals t = totals();
+        assert_int_equal(t.file_size_bytes, 1000 * (i + 1));
+        assert_int_equal(t.file_count, i + 1);
+        assert_int_equal(t.last_file_creation_ms, 5000 + i);
+        d = e;
+        d.entries = ARENA_ARRAY(&f.cx.arena, struct fx_entry, 1);
+        *(struct fx_entry *)d.entries = one;
+    }
+}
+
+/* Manifests may say what no disk holds, when the files are not asked for their size. */
 static void totals_that_cannot_be_known(void **state)
 {
     (void)state;
-    static const struct stat_delta bad[] = {
-        {1, INT64_MAX, 1, 1, true}, {1, 1, INT64_MAX, 1, true}, {1, -1000000, 1, 1, true},
-        {1, 1, -1000000, 1, true},  {1, INT64_MIN, 0, 1, true}, {1, 5, 1, 1, false},
+    static const struct fx_entry huge[] = {
+        {.rows = 1, .size = INT64_MAX, .ms = 1, .name = {"a", 1}, .no_file = true},
+        {.rows = INT64_MAX, .size = INT64_MAX, .ms = INT64_MAX, .name = {"b", 1}, .no_file = true},
+        {.rows = INT64_MAX, .size = 1, .ms = INT64_MIN, .name = {"c", 1}, .no_file = true},
     };
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        again(0);
-        struct draft d = {0};
+    f.cat->o.verify = VERIFY_OFF;
+    for (size_t n = 1; n <= 3; n++) {
+        struct draft d = {0}, e;
         fx_grow(&f, "t", &d, 1, true);
-        assert_true(totals().file_count >= 0);
-        struct draft e = fx_next(&f, &d, "u", true);
-        e.stats = bad[i];
+        assert_int_equal(totals().file_count, 1);
+        e = fx_next(&f, &d, "u", true);
+        e.entries = huge;
+        e.n_entries = n;
         assert_true(fx_answer(&f, "t", &e));
-        assert_int_equal(totals().file_count, -1);
-        assert_int_equal(totals().file_size_bytes, -1);
-        assert_int_equal(totals().last_file_creation_ms, -1);
-        d = fx_next(&f, &e, "u", true); /* and they stay unknown */
+        struct totals t = totals();
+        assert_int_equal(t.file_count, -1);
+        assert_int_equal(t.file_size_bytes, -1);
+        assert_int_equal(t.last_file_creation_ms, -1);
+        d = fx_next(&f, &e, "u", true); /* the sum does not fit yet */
         assert_true(fx_answer(&f, "t", &d));
         assert_int_equal(totals().file_count, -1);
+        again(0);
+        f.cat->o.verify = VERIFY_OFF;
     }
+}
+
+/* When the head's are not known they are counted from the live files. */
+static void unknown_totals_are_counted_again(void **state)
+{
+    (void)state;
+    static const struct fx_entry huge[] = {
+        {.rows = 1, .size = INT64_MAX, .ms = 1, .name = {"a", 1}, .no_file = true},
+        {.rows = 1, .size = INT64_MAX, .ms = 1, .name = {"b", 1}, .no_file = true},
+    };
+    struct fx_entry gone[] = {huge[0], huge[1]};
+    struct draft d = {0}, e;
+    gone[0].del = gone[1].del = true;
+    f.cat->o.verify = VERIFY_OFF;
+    fx_grow(&f, "t", &d, 1, true);
+    e = fx_next(&f, &d, "u", true);
+    e.entries = huge;
+    e.n_entries = 2;
+    assert_true(fx_answer(&f, "t", &e));
+    assert_int_equal(totals().file_count, -1);
+    d = fx_next(&f, &e, "u", true);
+    d.entries = gone;
+    d.n_entries = 2;
+    assert_true(fx_answer(&f, "t", &d));
+    fx_grow(&f, "t", &d, 1, true);
+    struct totals t = totals();
+    assert_int_equal(t.file_count, 2);
+    assert_int_equal(t.file_size_bytes, 2000);
 }
 
 /* --- races
@@ -863,31 +1019,53 @@ static void writers_without_uuids(void **state)
  * --------------------------------------------------------------------------------------------------------
  */
 
+/* The commit of a successor of *d fails by this plan, and nothing was done; the same goes through
+ * afterwards. false: the plan came to nothing before 5. */
+static bool fails_before_5(struct draft *d, struct plan p)
+{
+    bool ok = false;
+    struct draft e = fx_next(&f, d, "u", true);
+    fx_files(&f, "t", &e);
+    e.no_files = true;
+    fx_plan(&f, p);
+    int rc = fx_commit(&f, "t", &e, &ok);
+    bool hit = rc != 0;
+    if (hit) {
+        assert_int_equal(rc, p.code);
+        assert_non_null(strstr(f.err.msg, "the test"));
+        assert_false(ok);
+        fx_well(&f);
+        head_is(d);
+        assert_false(fx_exists(&f, fx_snapshot_path(&f, "t", d->id + 1)));
+    }
+    fx_well(&f);
+    assert_true(fx_answer(&f, "t", &e));
+    *d = e;
+    return hit;
+}
+
 static void nothing_is_done_before_5(void **state)
 {
     (void)state;
     struct draft d = {0};
     fx_grow(&f, "t", &d, 1, true);
     static const struct plan plans[] = {
-        {.op = ST_outcome_find, .code = E_IO},   {.op = ST_outcome_find, .code = E_BUSY},
-        {.op = IO_stat, .nth = 1, .code = E_IO}, {.op = IO_stat, .nth = 2, .code = E_IO},
-        {.op = IO_stat, .nth = 3, .code = E_IO}, {.op = IO_stat, .nth = 4, .code = E_IO},
-        {.op = IO_stat, .nth = 5, .code = E_IO}, {.op = IO_sync, .code = E_IO},
+        {.op = ST_outcome_find, .code = E_IO},
+        {.op = ST_outcome_find, .code = E_BUSY},
+        {.op = IO_sync, .code = E_IO},
         {.op = IO_put_if_absent, .code = E_IO},
     };
-    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
-        bool ok = false;
-        struct draft e = fx_next(&f, &d, "u", true);
-        fx_files(&f, "t", &e);
-        e.no_files = true;
-        fx_plan(&f, plans[i]);
-        FAILS(&f, plans[i].code, RES_NONE, "the test", fx_commit(&f, "t", &e, &ok));
-        fx_well(&f);
-        assert_false(ok);
-        head_is(&d);
-        assert_false(fx_exists(&f, fx_snapshot_path(&f, "t", d.id + 1)));
-        assert_true(fx_answer(&f, "t", &e)); /* and the same goes through afterwards */
-        d = e;
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++)
+        assert_true(fails_before_5(&d, plans[i]));
+    /* Two stats of catch-up, a schema, a data file; two lists and a manifest. */
+    static const struct plan each[] = {{.op = IO_stat, .code = E_IO}, {.op = IO_read, .code = E_IO}};
+    for (int i = 0; i < 2; i++) {
+        int n = 0;
+        struct plan p = each[i];
+        do
+            p.nth = ++n;
+        while (fails_before_5(&d, p));
+        assert_int_equal(n - 1, i == 0 ? 4 : 3);
     }
     assert_int_equal(fx_counts(&f).errors_after_create, 0);
 }
@@ -1478,7 +1656,10 @@ int main(void)
         M(old_ones_with_uuids),
         M(old_ones_without_uuids),
         T(a_rolled_back_one_is_forgotten),
-        T(users_without_uuids_ask_once_after_a_rollback),
+        T(a_null_base_that_fits_is_taken_after_a_rollback),
+        T(a_null_base_that_is_gone_is_false_once_a_user),
+        T(what_does_not_fit_is_refused_at_once),
+        T(another_index_is_false_once_after_a_rollback),
         T(users_are_not_remembered_without_end),
         T(missing_files),
         T(what_the_base_named_is_not_asked_again),
@@ -1486,7 +1667,9 @@ int main(void)
         T(a_full_disk),
         T(a_deadline_that_is_over),
         T(totals_are_summed),
+        T(posted_statistics_change_no_totals),
         T(totals_that_cannot_be_known),
+        T(unknown_totals_are_counted_again),
         T(another_was_first),
         T(another_was_first_with_garbage),
         T(this_very_one_was_first),
