@@ -169,6 +169,7 @@ static int read_next(struct ctx *cx, struct branch *br, const struct table_trait
     struct facts_opts o = {.partition = traits_partition(traits),
                            .row_ids = traits->row_ids,
                            .max_bytes = br->table->cat->o.facts_max_bytes,
+                           .too_big_is_bad = true,
                            .known_index =
                                h && h->index_manifest.len ? h->index_manifest : STR_NONE};
     int64_t id = (h ? h->id : 0) + 1;

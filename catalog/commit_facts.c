@@ -14,8 +14,8 @@
 static int too_big(struct ctx *cx, const struct commit_facts *f)
 {
     return ctx_fail(cx, E_TOOBIG, RES_NONE, STR_NONE,
-                    "what the commit changes does not fit in %zu bytes of memory; commit less at "
-                    "once",
+                    "what the commit changes does not fit in %zu bytes of memory (commit.memory); "
+                    "commit less at once",
                     f->max_bytes);
 }
 
@@ -121,7 +121,7 @@ static int changelog_entry(struct ctx *cx, void *arg, const struct manifest_entr
 /* What cannot be right becomes words; other failures stay failures. */
 static int into_words(struct ctx *cx, struct commit_facts *f, int rc)
 {
-    if (rc != E_CORRUPT)
+    if (rc != E_CORRUPT && !(rc == E_TOOBIG && f->too_big_is_bad))
         return rc;
     f->bad = str_dup(&f->arena, str_of(cx->err.msg));
     ctx_reset_err(cx);
@@ -283,6 +283,7 @@ int facts_read(struct ctx *cx, const struct meta_dir *d, const struct snapshot *
     arena_init(&f->arena, o->max_bytes);
     arena_init(&f->more, o->max_bytes);
     f->max_bytes = o->max_bytes;
+    f->too_big_is_bad = o->too_big_is_bad;
     f->bad = STR_NONE;
     f->dir = *d;
     int rc = d->dir.len && !(f->dir.dir = str_dup(&f->arena, d->dir)).p ? ctx_nomem(cx)

@@ -44,6 +44,7 @@ struct commit_facts {
     struct meta_dir dir;
     struct table_filer filer;
     size_t max_bytes;
+    bool too_big_is_bad;
     int64_t id, schema_id, identifier, total_records;
     struct opt_i64 next_row_id;
     enum commit_kind kind;
@@ -64,8 +65,9 @@ struct commit_facts {
 struct facts_opts {
     const struct binrow_type *partition; /* NULL: not partitioned */
     bool row_ids;
-    size_t max_bytes; /* of memory; what needs more is E_TOOBIG */
-    str known_index;  /* the head's index manifest: not read again; STR_NONE: none */
+    size_t max_bytes;    /* of memory; what needs more is E_TOOBIG */
+    bool too_big_is_bad; /* nobody is there to commit less: what does not fit is `bad` */
+    str known_index;     /* the head's index manifest: not read again; STR_NONE: none */
 };
 /* E_TOOBIG, E_IO, E_NOMEM, E_TIMEOUT: nothing is known. facts_free in the end. */
 int facts_read(struct ctx *cx, const struct meta_dir *d, const struct snapshot *s,
