@@ -363,6 +363,7 @@ void branch_state_forward(struct ctx *cx, struct branch *br, const struct commit
         branch_state_drop(br);
     } else {
         atomic_store(&br->state_text, head_text(br->head));
+        state_forget_gone(br->state, f->id - br->table->cat->o.history_snapshots);
         states_touch(br);
         state_keep(br, f->arena.used);
     }
