@@ -44,6 +44,7 @@ struct catalog_opts {
     str state_dir;             /* of the checkpoints of states; empty: none are kept */
     size_t state_keep_min;     /* bytes of a state that is worth one */
     int64_t state_keep_commits, state_keep_bytes; /* after so much change another one */
+    int64_t history_snapshots; /* how many the rules look back */
     size_t state_gone_max;                        /* deleted files that one remembers */
     size_t facts_max_bytes;                       /* of what one commit says */
     int64_t conflict_keep_ms, conflict_max;       /* of a branch's conflict list */

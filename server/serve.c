@@ -162,6 +162,7 @@ static int open_catalog(struct process *p, const struct config *c)
                              .state_keep_min = (size_t)c->state_keep_min,
                              .state_keep_commits = c->state_keep_commits,
                              .state_keep_bytes = c->state_keep_bytes,
+                             .history_snapshots = c->history_snapshots,
                              .state_gone_max = (size_t)c->state_gone_max,
                              .facts_max_bytes = (size_t)c->commit_memory,
                              .conflict_keep_ms = c->conflict_keep_ms,

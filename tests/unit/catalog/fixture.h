@@ -818,6 +818,7 @@ FN void fx_init(struct fx *f, unsigned kind)
                                  .state_memory = 64 << 20,
                                  .state_table_max = 32 << 20,
                                  .state_gone_max = 1000,
+                                 .history_snapshots = 1000,
                                  .facts_max_bytes = 64 << 20,
                                  .open_root = fx_open_root};
     fx_now = f;
