@@ -191,7 +191,8 @@ static int damaged(struct ctx *cx, struct verdict *v)
 
 int commit_judge(struct ctx *cx, struct commit *cm, struct verdict *v)
 {
-    struct conflict_evidence seen = {.files = cm->ev.files, .schemas = cm->ev.schemas};
+    struct conflict_evidence seen = {
+        .files = cm->ev.files, .schemas = cm->ev.schemas, .restore = cm->ev.restore};
     struct table_state *st = NULL;
     int rc = branch_state(cx, cm->br, &st);
     if (rc == E_CORRUPT)

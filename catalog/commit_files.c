@@ -186,11 +186,10 @@ int branch_rules(struct ctx *cx, struct branch *br, const struct table_traits *t
 }
 
 int branch_file_evidence(struct ctx *cx, struct branch *br, const struct table_traits *traits,
-                         struct commit_facts *f, const struct conflict_evidence *ev,
-                         struct file_evidence **ret)
+                         struct commit_facts *f, struct file_evidence **ret)
 {
     struct conflict_rules rules;
     struct file_layout l = traits_layout(traits, str_of(br->table->dir));
     TRY(branch_rules(cx, br, traits, &rules));
-    return file_evidence_gather(cx, f, &rules, ev, &l, external, br, ret);
+    return file_evidence_gather(cx, f, &rules, &l, external, br, ret);
 }

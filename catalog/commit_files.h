@@ -26,7 +26,6 @@ int branch_rules(struct ctx *cx, struct branch *br, const struct table_traits *t
                  struct conflict_rules *ret) WARN_UNUSED;
 /* Are the data files there that the commit adds? See file_evidence_gather. (any thread that may block) */
 int branch_file_evidence(struct ctx *cx, struct branch *br, const struct table_traits *traits,
-                         struct commit_facts *f, const struct conflict_evidence *ev,
-                         struct file_evidence **ret) WARN_UNUSED;
+                         struct commit_facts *f, struct file_evidence **ret) WARN_UNUSED;
 
 #endif

@@ -23,6 +23,7 @@ struct evidence {
     str missing; /* the statistics file that it names and that is not there; p == NULL: none */
     enum schema_seen *schemas;
     struct file_evidence *files; /* NULL: not looked at */
+    struct restore_sums restore;
 };
 
 struct commit {

@@ -6,6 +6,7 @@
  *
  * Thread rule: any thread that may block; one at a time has a commit. */
 #include "catalog/commit_int.h"
+#include "catalog/restore.h"
 
 #include "manifest/layout.h"
 #include "proto/base/inject.h"
@@ -16,7 +17,10 @@ int commit_look_back(struct ctx *cx, struct commit *cm)
     struct branch *br = cm->br;
     struct outcome o;
 
-    cm->ev.epoch = atomic_load(&br->epoch);
+    int64_t epoch = atomic_load(&br->epoch);
+    if (epoch != cm->ev.epoch) /* other snapshots are kept now */
+        cm->ev.restore = (struct restore_sums){0};
+    cm->ev.epoch = epoch;
     cm->ev.seq = atomic_load_explicit(&br->recent.seq, memory_order_acquire);
     int rc = STORE(br->table->cat->o.store, outcome_find, cx, str_of(br->table->id),
                    str_of(br->name), cm->key, &o);
@@ -74,6 +78,8 @@ static int read_needed(struct ctx *cx, struct commit *cm)
     struct need need = cm->need;
     cm->need = (struct need){0};
     TRY(facts_read_base(cx, cm->facts, need.manifests, need.n_manifests));
+    if (need.restore)
+        TRY(restore_gather(cx, cm->br, cm->facts, &cm->ev.restore));
     return need.index ? facts_read_index(cx, cm->facts) : 0;
 }
 
@@ -109,11 +115,10 @@ static int look_at_statistics(struct ctx *cx, struct commit *cm, const struct he
 int commit_gather(struct ctx *cx, struct commit *cm, const struct head *h)
 {
     struct branch *br = cm->br;
-    struct conflict_evidence none = {0};
     TRY(read_needed(cx, cm));
     TRY(branch_schemas_seen(cx, br, cm->facts, &cm->ev.schemas));
     if (!cm->ev.files)
-        TRY(branch_file_evidence(cx, br, cm->traits, cm->facts, &none, &cm->ev.files));
+        TRY(branch_file_evidence(cx, br, cm->traits, cm->facts, &cm->ev.files));
     return read_partial(cx, cm, h);
 }
 

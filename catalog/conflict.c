@@ -16,6 +16,36 @@
 #define REWRITE  "nothing was committed: write the metadata of this commit again"
 #define NEW_NAME "nothing was committed: write the data under new file names and commit those"
 
+/* --- restores --------------------------------------------------------------------------------- */
+
+/* Sums of a table that was wrong before may hold what its manifests come to beyond the live files. */
+static bool ends_as_kept(struct check *c)
+{
+    struct state_info info = state_info(c->st);
+    uint64_t sum = info.live_sum;
+    for (size_t i = 0; i < c->f->n_entries; i++)
+        sum += c->f->entries[i].added ? c->f->entries[i].f.id : -c->f->entries[i].f.id;
+    for (size_t i = 0; i < c->ev->restore.n; i++)
+        if (c->ev->restore.v[i] == sum || c->ev->restore.v[i] == sum + info.left_over)
+            return true;
+    return false;
+}
+
+/* Asked where a rule would refuse what a restore may do: most overwrites are none, and looking for what
+ * one may be a restore of takes long, so only then it is asked for. */
+static bool restore_may(struct check *c)
+{
+    if (c->f->kind != COMMIT_OVERWRITE)
+        return false;
+    if (!c->ev->restore.known) {
+        c->v->need.restore = true;
+        return true;
+    }
+    if (c->restore == UNASKED)
+        c->restore = ends_as_kept(c) ? RESTORE : NO_RESTORE;
+    return c->restore == RESTORE;
+}
+
 /* --- manifests -------------------------------------------------------------------------------- */
 
 static int rule_manifests_whole(struct check *c)
@@ -196,7 +226,7 @@ static int rule_file_twice(struct check *c)
                           "it adds \"%.*s\", which is live already at level %d", SHOWN(f->name),
                           v.f.level);
         /* Files of a commit that was taken are posted again by a job that did not hear so. */
-        if (!e->level_change && !c->ev->restore && who_deleted(c, f, &v))
+        if (!e->level_change && who_deleted(c, f, &v) && !restore_may(c))
             return refuse(c, CONFLICT_FILE_TWICE, f, &v.f, NEW_NAME,
                           "it adds \"%.*s\", which was committed before and has been replaced or "
                           "deleted since",
@@ -254,50 +284,50 @@ static int rule_path_outside(struct check *c)
     return PASS;
 }
 
-bool conflict_wants_file(const struct conflict_rules *r, const struct conflict_evidence *ev,
-                         const struct fact *e)
+bool conflict_wants_file(const struct conflict_rules *r, const struct fact *e)
 {
-    return e->added && !e->level_change && r->verify != VERIFY_OFF && !ev->restore;
+    return e->added && !e->level_change && r->verify != VERIFY_OFF;
 }
 
-static int file_judged(struct check *c, const struct fact *e, const struct file_evidence *seen)
+static bool file_whole(const struct check *c, const struct fact *e, const struct file_evidence *s)
 {
-    const struct table_file *f = &e->f;
-    switch (seen->seen) {
-    case FILE_UNSEEN:
-        c->v->need.files = true;
-        return PASS;
-    case FILE_MISSING:
+    return s->seen == FILE_THERE && (c->rules->verify != VERIFY_SIZE || s->size == e->f.size);
+}
+
+static int refuse_file(struct check *c, const struct table_file *f,
+                       const struct file_evidence *seen)
+{
+    if (seen->seen == FILE_MISSING)
         return refuse(c, CONFLICT_FILE_MISSING, f, NULL,
                       "nothing was committed: is the client's warehouse directory the server's, "
                       "and were the files of a failed commit deleted? Write the data again",
                       "it adds \"%.*s\", which is not there", SHOWN(f->name));
-    case FILE_UNREADABLE:
+    if (seen->seen == FILE_UNREADABLE)
         return refuse(c, CONFLICT_FILE_BAD, f, NULL,
                       "nothing was committed: give the server leave to read it, or write the data "
                       "again",
                       "it adds \"%.*s\", which cannot be read: %.*s", SHOWN(f->name),
                       SHOWN(seen->why));
-    case FILE_THERE:
-        break;
-    }
-    if (c->rules->verify != VERIFY_SIZE || seen->size == f->size)
-        return PASS;
     return refuse(c, CONFLICT_FILE_BAD, f, NULL, "nothing was committed: write the data again",
                   "it adds \"%.*s\" with %lld bytes, but the file has %lld", SHOWN(f->name),
                   (long long)f->size, (long long)seen->size);
 }
 
+/* What a kept snapshot or tag holds is not looked at once it is known that this is a restore of it. */
 static int rule_files_there(struct check *c)
 {
     static const struct file_evidence unseen;
+    if (c->ev->restore.known && restore_may(c))
+        return PASS;
     for (size_t i = 0; i < c->f->n_entries; i++) {
         const struct fact *e = &c->f->entries[i];
-        if (!conflict_wants_file(c->rules, c->ev, e))
+        const struct file_evidence *seen = c->ev->files ? &c->ev->files[i] : &unseen;
+        if (!conflict_wants_file(c->rules, e) || file_whole(c, e, seen))
             continue;
-        int say = file_judged(c, e, c->ev->files ? &c->ev->files[i] : &unseen);
-        if (say != PASS)
-            return say;
+        if (seen->seen == FILE_UNSEEN)
+            c->v->need.files = true;
+        else if (!restore_may(c))
+            return refuse_file(c, &e->f, seen);
     }
     return PASS;
 }
@@ -374,7 +404,7 @@ static int rule_bucket_count(struct check *c)
 {
     CLEANUP(map_done) struct map first_of;
     map_init(&first_of);
-    if (c->f->kind == COMMIT_OVERWRITE || c->ev->restore)
+    if (c->f->kind == COMMIT_OVERWRITE) /* every restore is one */
         return PASS;
     for (size_t i = 0; i < c->f->n_entries; i++) {
         const struct fact *e = &c->f->entries[i];
@@ -398,7 +428,7 @@ int conflict_check(struct ctx *cx, const struct table_state *st, const struct co
                    const struct conflict_rules *rules, const struct conflict_evidence *ev,
                    struct verdict *ret)
 {
-    struct check c = {cx, st, f, rules, ev, ret};
+    struct check c = {cx, st, f, rules, ev, ret, UNASKED};
     ASSERT(state_serves(st, f));
     *ret = (struct verdict){.kind = VERDICT_OK};
     for (size_t i = 0; i < sizeof rules_in_order / sizeof *rules_in_order; i++) {
@@ -407,7 +437,7 @@ int conflict_check(struct ctx *cx, const struct table_state *st, const struct co
             return say < 0 ? say : 0;
     }
     const struct need *n = &ret->need;
-    if (n->files || n->schemas || n->index || n->n_manifests)
+    if (n->files || n->schemas || n->index || n->restore || n->n_manifests)
         ret->kind = VERDICT_NEED;
     return 0;
 }

@@ -39,15 +39,21 @@ struct file_evidence {
     str why;      /* FILE_UNREADABLE, in words */
 };
 enum schema_seen { SCHEMA_UNSEEN, SCHEMA_THERE, SCHEMA_ABSENT };
+/* Snapshots and tags that are kept and that an OVERWRITE may be a restore of: those with its index
+ * manifest and number of records. See restore.h. */
+struct restore_sums {
+    bool known;        /* they were looked for */
+    const uint64_t *v; /* of the live files of each, as in table_state.h */
+    size_t n;
+};
 struct conflict_evidence {
     const struct file_evidence
         *files;                      /* one for each of facts->entries; NULL: none was looked at */
     const enum schema_seen *schemas; /* one for each of facts->schema_ids; NULL: likewise */
-    bool restore; /* an OVERWRITE that ends with exactly the files of a kept snapshot or tag */
+    struct restore_sums restore;
 };
 /* Is evidence of this entry's file asked for? */
-bool conflict_wants_file(const struct conflict_rules *r, const struct conflict_evidence *ev,
-                         const struct fact *e);
+bool conflict_wants_file(const struct conflict_rules *r, const struct fact *e);
 
 enum verdict_kind { VERDICT_OK, VERDICT_REFUSE, VERDICT_NEED };
 struct refusal { /* texts are in the context's arena or borrowed from state and facts */
@@ -61,7 +67,7 @@ struct refusal { /* texts are in the context's arena or borrowed from state and 
     str what;               /* the part that says what is wrong, not what to do */
 };
 struct need { /* what must be gathered before it can be judged */
-    bool files, schemas, index;
+    bool files, schemas, index, restore;
     const size_t *manifests; /* for facts_read_base */
     size_t n_manifests;
 };

@@ -14,6 +14,7 @@ struct check {
     const struct conflict_rules *rules;
     const struct conflict_evidence *ev;
     struct verdict *v;
+    enum { UNASKED, RESTORE, NO_RESTORE } restore; /* is it one? */
 };
 
 /* Fills the refusal and answers REFUSED (E_NOMEM). The message is "<code>: [partition, bucket: ]<why>; <do>".

@@ -101,15 +101,15 @@ static int look_in_own(struct ctx *cx, struct gathering *g, const struct table_f
 }
 
 int file_evidence_gather(struct ctx *cx, struct commit_facts *f, const struct conflict_rules *rules,
-                         const struct conflict_evidence *ev, const struct file_layout *l,
-                         external_fn *external, void *arg, struct file_evidence **ret)
+                         const struct file_layout *l, external_fn *external, void *arg,
+                         struct file_evidence **ret)
 {
     struct gathering g = {f, l, external, arg};
     struct file_evidence *v = ARENA_ARRAY(&cx->arena, struct file_evidence, f->n_entries + 1);
     if (!v)
         return ctx_nomem(cx);
     for (size_t i = 0; i < f->n_entries; i++) {
-        if (!conflict_wants_file(rules, ev, &f->entries[i]))
+        if (!conflict_wants_file(rules, &f->entries[i]))
             continue;
         TRY(look_in_own(cx, &g, &f->entries[i].f, &v[i]));
         if (i % 64 == 0)

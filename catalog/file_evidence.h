@@ -23,7 +23,7 @@ typedef bool external_fn(void *arg, str path, struct io **ret_io, str *ret_path)
 /* Looks at the files that the rules want, one for each of f->entries in *ret (the context's arena).
  * What the disk says of a file is evidence; E_NOMEM and E_TIMEOUT are errors. Blocks on the disk. */
 int file_evidence_gather(struct ctx *cx, struct commit_facts *f, const struct conflict_rules *rules,
-                         const struct conflict_evidence *ev, const struct file_layout *l,
-                         external_fn *external, void *arg, struct file_evidence **ret) WARN_UNUSED;
+                         const struct file_layout *l, external_fn *external, void *arg,
+                         struct file_evidence **ret) WARN_UNUSED;
 
 #endif

@@ -93,6 +93,33 @@ static void judge_on(struct lists base, enum commit_kind kind, const struct mani
     judge_on(head, kind, (struct manifest_entry[]){__VA_ARGS__},                                   \
              N(((struct manifest_entry[]){__VA_ARGS__})))
 
+/* A snapshot is kept that has what the commit of these entries ends with, and `beyond` in its manifests. */
+static void keep_one(uint64_t beyond, const struct manifest_entry *e, size_t n)
+{
+    static uint64_t sums[3];
+    struct table_filer filer;
+    struct table_file f;
+    sums[1] = state_info(st).live_sum + beyond;
+    OK(table_filer_init(&cx, &filer, state_opts.partition, state_opts.row_ids));
+    for (size_t i = 0; i < n; i++) {
+        OK(table_file_of(&cx, &filer, &e[i], &f));
+        sums[1] += e[i].kind == FILE_ADD ? f.id : -f.id;
+    }
+    sums[0] = sums[1] + 1;
+    sums[2] = sums[1] - 1;
+    table_filer_done(&filer);
+    evidence.restore = (struct restore_sums){true, sums, 3};
+}
+#define KEEP(...)                                                                                  \
+    keep_one(0, (struct manifest_entry[]){__VA_ARGS__}, N(((struct manifest_entry[]){__VA_ARGS__})))
+
+static void wants_restore(bool files)
+{
+    assert_int_equal(v.kind, VERDICT_NEED);
+    assert_true(v.need.restore && v.need.files == files);
+    assert_true(!v.need.schemas && !v.need.index && !v.need.n_manifests);
+}
+
 static void accepted(void)
 {
     if (v.kind != VERDICT_OK)
@@ -215,13 +242,65 @@ static void test_what_was_seen_to_go(void **state)
     struct state_gone g;
     assert_true(state_find_gone(st, PART, 0, STR_LIT("a"), &g));
     assert_false(state_find_gone(st, PART, 0, STR_LIT("b"), &g));
-    evidence.restore = true;
-    JUDGE(COMMIT_OVERWRITE, ADD("a", 0));
-    accepted();
     state_forget_gone(st, 3);
-    evidence.restore = false;
     JUDGE(COMMIT_APPEND, ADD("a", 0));
     accepted();
+}
+
+/* Snapshot 3 replaces a; an overwrite that brings it back must end with what is kept. */
+static void test_restores(void **state)
+{
+    (void)state;
+    struct manifest_entry e[] = {DEL("a", 0), ADD("n", 5)};
+    struct manifest_file m = put_manifest(e, N(e));
+    struct snapshot s = snapshot_of(3, head, (struct lists){&m, 1});
+    struct commit_facts *f = facts_of(&s, st);
+    OK(state_apply(&cx, st, f));
+    facts_free(f);
+    head = lists_with(head, &m, 1);
+    JUDGE(COMMIT_OVERWRITE, DEL("n", 5), ADD("a", 0));
+    wants_restore(false);
+    evidence.restore.known = true;
+    JUDGE(COMMIT_OVERWRITE, DEL("n", 5), ADD("a", 0));
+    refused("file-twice", "a", "which was committed before");
+    KEEP(DEL("n", 5));
+    JUDGE(COMMIT_OVERWRITE, DEL("n", 5), ADD("a", 0));
+    refused("file-twice", "a", "which was committed before");
+    KEEP(DEL("n", 5), ADD("a", 0));
+    JUDGE(COMMIT_OVERWRITE, DEL("n", 5), ADD("a", 0));
+    accepted();
+    JUDGE(COMMIT_OVERWRITE, DEL("n", 5), ADD("a", 0), ADD("o", 0));
+    refused("file-twice", "a", "which was committed before");
+    JUDGE(COMMIT_APPEND, DEL("n", 5), ADD("a", 0)); /* of no other kind */
+    refused("file-twice", "a", "which was committed before");
+    /* what is wrong with any commit is wrong with a restore */
+    KEEP(DEL("n", 5), ADD("b", 0));
+    JUDGE(COMMIT_OVERWRITE, DEL("n", 5), ADD("b", 0));
+    refused("file-twice", "b", "live already");
+}
+
+/* A table with a deletion of nothing: what is kept comes to it as well. */
+static void test_restore_of_a_table_that_was_wrong(void **state)
+{
+    (void)state;
+    struct manifest_entry more = DEL("never", 0);
+    struct manifest_file m = put_manifest(&more, 1);
+    head = lists_with(head, &m, 1);
+    struct snapshot s = snapshot_of(2, head, (struct lists){0});
+    state_free(st);
+    st = load(&s);
+    uint64_t beyond = state_info(st).left_over;
+    assert_int_not_equal(beyond, 0);
+    seen.seen = FILE_MISSING;
+    struct manifest_entry back = ADD("n", 0);
+    for (uint64_t i = 0; i < 3; i++) {
+        keep_one(i * beyond, &back, 1);
+        JUDGE(COMMIT_OVERWRITE, ADD("n", 0));
+        if (i < 2)
+            accepted();
+        else
+            refused("file-missing", "n", "which is not there");
+    }
 }
 
 static void test_files_there(void **state)
@@ -234,10 +313,20 @@ static void test_files_there(void **state)
     accepted();
     JUDGE(COMMIT_COMPACT, DEL("a", 0));
     accepted();
-    evidence.restore = true;
+    JUDGE(COMMIT_OVERWRITE, ADD("n", 0));
+    wants_restore(false);
+    KEEP(ADD("n", 0));
     JUDGE(COMMIT_OVERWRITE, ADD("n", 0));
     accepted();
-    evidence.restore = false;
+    see_files = false; /* then nobody looks */
+    JUDGE(COMMIT_OVERWRITE, ADD("n", 0));
+    accepted();
+    JUDGE(COMMIT_OVERWRITE, ADD("m", 0));
+    assert_true(v.kind == VERDICT_NEED && v.need.files && !v.need.restore);
+    evidence.restore = (struct restore_sums){0}; /* files first: most overwrites are no restores */
+    JUDGE(COMMIT_OVERWRITE, ADD("n", 0));
+    assert_true(v.kind == VERDICT_NEED && v.need.files && !v.need.restore);
+    see_files = true;
     rules.verify = VERIFY_OFF;
     JUDGE(COMMIT_APPEND, ADD("n", 0));
     accepted();
@@ -297,7 +386,7 @@ static void test_evidence_is_gathered(void **state)
                                  far,         farther,       DEL("a", 0),    ADD("a", 5),
                                  null,        ADD("../n", 0)};
     struct commit_facts *f = commit_on(head, COMMIT_APPEND, 0, e, N(e));
-    OK(file_evidence_gather(&cx, f, &rules, &evidence, &l, external_io, NULL, &got));
+    OK(file_evidence_gather(&cx, f, &rules, &l, external_io, NULL, &got));
     assert_true(got[0].seen == FILE_THERE && got[0].size == 5);
     assert_true(got[1].seen == FILE_UNREADABLE && strstr(got[1].why.p, "directory"));
     assert_true(got[2].seen == FILE_MISSING);
@@ -306,7 +395,7 @@ static void test_evidence_is_gathered(void **state)
     assert_true(got[6].seen == FILE_UNSEEN && got[7].seen == FILE_UNSEEN);
     assert_true(got[8].seen == FILE_MISSING); /* it is below data/ */
     assert_true(got[9].seen == FILE_UNREADABLE);
-    OK(file_evidence_gather(&cx, f, &rules, &evidence, &l2, NULL, NULL, &got));
+    OK(file_evidence_gather(&cx, f, &rules, &l2, NULL, NULL, &got));
     assert_true(got[8].seen == FILE_THERE && got[0].seen == FILE_MISSING);
     facts_free(f);
     buf_done(&row);
@@ -622,10 +711,6 @@ static void test_bucket_count(void **state)
     refused("bucket-count", "n", "written for 8 buckets");
     JUDGE(COMMIT_OVERWRITE, eight);
     accepted();
-    evidence.restore = true;
-    JUDGE(COMMIT_APPEND, eight);
-    accepted();
-    evidence.restore = false;
     JUDGE(COMMIT_APPEND, dynamic); /* 0 and below are no counts */
     accepted();
     JUDGE(COMMIT_APPEND, fresh8);
@@ -683,6 +768,8 @@ int main(void)
         C(test_file_gone),
         C(test_file_twice),
         C(test_what_was_seen_to_go),
+        C(test_restores),
+        C(test_restore_of_a_table_that_was_wrong),
         C(test_files_there),
         C(test_evidence_is_gathered),
         C(test_path_outside),
