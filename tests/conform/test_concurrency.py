@@ -26,7 +26,7 @@ def start_raw(database, names, commits):
     """names: one for each process's threads to share, or one list a process."""
     server = latch.shared()
     return [subprocess.Popen([sys.executable, RAW_WRITER, server.url, server.token, str(p * THREADS), str(THREADS),
-                              str(commits), database] + names[p], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              str(commits), "1", database] + names[p], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              text=True) for p in range(PROCESSES)]
 
 
