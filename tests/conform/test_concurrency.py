@@ -22,11 +22,11 @@ PROCESSES, THREADS = 4, 8  # 32 clients; processes, since threads of one Python 
 client = latch.client
 
 
-def start_raw(database, names, commits):
-    """names: one for each process's threads to share, or one list a process."""
+def start_raw(database, names, commits, records=1):
+    """names: one for each process's threads to share, or one list a process. records: of each commit."""
     server = latch.shared()
     return [subprocess.Popen([sys.executable, RAW_WRITER, server.url, server.token, str(p * THREADS), str(THREADS),
-                              str(commits), database] + names[p], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              str(commits), str(records), database] + names[p], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              text=True) for p in range(PROCESSES)]
 
 
@@ -83,7 +83,7 @@ def test_32_raw_and_4_stock_clients_on_one_table():
     db = raw.create_database(client())
     table = raw.create_table(client(), db, "t", **pyclient.PATIENT)
     stock = [pyclient.start_writer(latch.shared(), db + ".t", 1000 * n, 6) for n in range(4)]
-    acknowledged = finish_raw(start_raw(db, [["t"]] * PROCESSES, 3))
+    acknowledged = finish_raw(start_raw(db, [["t"]] * PROCESSES, 3, records=0))
     keys = sorted(k for w in stock for k in pyclient.finish_writer(w))
     assert keys == sorted(1000 * n + i for n in range(4) for i in range(6))
     check_table(table, acknowledged, python_commits=len(keys))

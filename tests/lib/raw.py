@@ -190,8 +190,7 @@ class Table:
                              ms=members.get("timeMillis"))
             add = [plain] if records > 0 and not delete else []
         changes = [(1, f) for f in delete] + [(0, f) for f in add]
-        if stats is not None or add or delete:
-            records = sum(-f.rows if kind else f.rows for kind, f in changes)
+        records = sum(-f.rows if kind else f.rows for kind, f in changes)
         self.write_data(add)
         if base is None:
             old = [self.manifest_bytes(head[k]) for k in ("baseManifestList", "deltaManifestList")] if head else []

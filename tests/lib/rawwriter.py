@@ -1,8 +1,8 @@
 """A writer over plain HTTP, as a process of several threads: what a well behaved client does.
 
-rawwriter.py URL TOKEN FIRST THREADS COMMITS DATABASE TABLE [TABLE ...] - thread n commits to table n
-(modulo their number) under the user `raw-<FIRST + n>` with the identifiers 1 to COMMITS. At the end it
-prints a JSON object: acknowledged [[table, user, identifier], ...], statuses {"200": n, ...}, lost
+rawwriter.py URL TOKEN FIRST THREADS COMMITS RECORDS DATABASE TABLE [TABLE ...] - thread n commits to table
+n (modulo their number) under the user `raw-<FIRST + n>` with the identifiers 1 to COMMITS. Each commit adds
+a data file of RECORDS rows, which no client could read; 0: it adds nothing. At the end it prints a JSON object: acknowledged [[table, user, identifier], ...], statuses {"200": n, ...}, lost
 (races lost), strange [answers that no commit may get]."""
 
 import json
@@ -45,12 +45,13 @@ class Report:
                 self.strange.append(repr(answer))
 
 
-def commit_one(table, user, identifier, report, rng):
-    """Reads the head and posts on it until the commit is in."""
+def commit_one(table, user, identifier, report, rng, records=1):
+    """Reads the head and posts on it until the commit is in: always the same file, with new manifests."""
     tries = 0
+    add = [raw.DataFile(table.default_partition(), rows=records)] if records else []
     while True:
         head = table.head()
-        snapshot = table.snapshot(head, records=0, user=user, identifier=identifier)
+        snapshot = table.snapshot(head, add=add, user=user, identifier=identifier)
         body = table.body(snapshot, head.get("uuid") if head else None)
         while True:
             answer = table.post(body)
@@ -67,23 +68,24 @@ def commit_one(table, user, identifier, report, rng):
         time.sleep(rng.random() * min(0.4, 0.01 * 2**min(tries, 6)))
 
 
-def writer(remote, database, name, user, commits, report):
+def writer(remote, database, name, user, commits, records, report):
     rng = random.Random(user)
     try:
         with latch.Client(remote) as c:
             table = raw.Table(c, database, name)
             for i in range(1, commits + 1):
-                commit_one(table, user, i, report, rng)
+                commit_one(table, user, i, report, rng, records)
     except Exception as e:  # told in the report, where the test sees it
         with report.lock:
             report.strange.append("%s: %s: %s" % (user, type(e).__name__, e))
 
 
-def main(url, token, first, threads, commits, database, *names):
+def main(url, token, first, threads, commits, records, database, *names):
     remote, report = Remote(url, token), Report()
     remote.prefix()
     running = [threading.Thread(target=writer, args=(remote, database, names[n % len(names)],
-                                                     "raw-%d" % (int(first) + n), int(commits), report))
+                                                     "raw-%d" % (int(first) + n), int(commits), int(records),
+                                                     report))
                for n in range(int(threads))]
     for t in running:
         t.start()
