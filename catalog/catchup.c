@@ -193,6 +193,16 @@ static int continues(struct ctx *cx, struct branch *br, struct newcomer *n, cons
     return 0;
 }
 
+static int sync_quiet(struct ctx *cx, struct io *io, str path)
+{
+    ctx_reset_err(cx);
+    int rc = io_sync(io, cx, &path, 1);
+    if (rc != E_NOTFOUND)
+        return rc;
+    ctx_reset_err(cx);
+    return 0;
+}
+
 /* What it names, since its writer may have died before that was durable. What is not there by now is not
  * our doing: readers find out. */
 static int make_durable(struct ctx *cx, struct branch *br, struct newcomer *n)
@@ -201,15 +211,16 @@ static int make_durable(struct ctx *cx, struct branch *br, struct newcomer *n)
     struct new_files nf;
     if (t->cat->o.sync == SYNC_OFF)
         return 0;
-    int rc = commit_new_files(cx, br, n->traits, &n->snap, n->facts,
-                              br->state ? br->state : n->partial, t->cat->o.sync == SYNC_ALL, &nf);
-    if (rc == 0)
-        rc = io_sync(t->io, cx, nf.own, nf.n_own);
-    for (size_t i = 0; rc == 0 && i < nf.n_elsewhere; i++)
-        rc = io_sync(nf.elsewhere[i].io, cx, &nf.elsewhere[i].path, 1);
-    if (rc != E_NOTFOUND && rc != E_INVAL && rc != E_UNSUPPORTED) /* names that are none, too */
+    unsigned what = NEW_SKIP_ODD | (t->cat->o.sync == SYNC_ALL ? NEW_DATA : 0);
+    TRY(commit_new_files(cx, br, n->traits, &n->snap, n->facts, br->state ? br->state : n->partial,
+                         what, &nf));
+    int rc = io_sync(t->io, cx, nf.own, nf.n_own);
+    if (rc < 0 && rc != E_NOTFOUND)
         return rc;
-    ctx_reset_err(cx);
+    for (size_t i = 0; rc == E_NOTFOUND && i < nf.n_own; i++)
+        TRY(sync_quiet(cx, t->io, nf.own[i]));
+    for (size_t i = 0; i < nf.n_elsewhere; i++)
+        TRY(sync_quiet(cx, nf.elsewhere[i].io, nf.elsewhere[i].path));
     return 0;
 }
 

@@ -11,6 +11,7 @@ struct listing {
     struct file_layout layout;
     struct commit_facts *f;
     struct new_files *to;
+    bool skip_odd;
 };
 
 static str dir_of(const struct listing *l)
@@ -118,16 +119,26 @@ static int index_file(struct listing *l, const struct index_file *x)
     return add(l, path);
 }
 
+/* What became of looking for a file's path. */
+static int found(struct listing *l, int rc)
+{
+    bool odd = rc == E_INVAL || rc == E_UNSUPPORTED || rc == E_CORRUPT;
+    if (!odd || !l->skip_odd)
+        return rc;
+    ctx_reset_err(l->cx);
+    return 0;
+}
+
 static int index_files(struct listing *l, const struct table_state *st)
 {
     const struct index_set *now = l->f->index;
     struct index_change c;
     size_t at = 0;
     for (size_t i = 0; now && !st && i < index_set_files(now); i++)
-        TRY(index_file(l, index_set_file(now, i)));
+        TRY(found(l, index_file(l, index_set_file(now, i))));
     while (now && st && index_next_change(state_index(st), now, &at, &c))
         if (c.added)
-            TRY(index_file(l, c.file));
+            TRY(found(l, index_file(l, c.file)));
     return 0;
 }
 
@@ -147,10 +158,17 @@ static size_t most(const struct commit_facts *f, bool data)
 
 int commit_new_files(struct ctx *cx, struct branch *br, const struct table_traits *traits,
                      const struct snapshot *s, struct commit_facts *f, const struct table_state *st,
-                     bool data, struct new_files *ret)
+                     unsigned what, struct new_files *ret)
 {
+    bool data = what & NEW_DATA;
     size_t n = most(f, data);
-    struct listing l = {cx, br, traits, traits_layout(traits, str_of(br->table->dir)), f, ret};
+    struct listing l = {.cx = cx,
+                        .br = br,
+                        .traits = traits,
+                        .layout = traits_layout(traits, str_of(br->table->dir)),
+                        .f = f,
+                        .to = ret,
+                        .skip_odd = what & NEW_SKIP_ODD};
     *ret = (struct new_files){0};
     ret->own = ARENA_ARRAY(&cx->arena, str, n);
     ret->elsewhere = arena_alloc(&cx->arena, n * sizeof *ret->elsewhere);
@@ -161,7 +179,7 @@ int commit_new_files(struct ctx *cx, struct branch *br, const struct table_trait
     TRY(index_files(&l, st));
     for (size_t i = 0; data && i < f->n_entries; i++)
         if (f->entries[i].added && !f->entries[i].level_change)
-            TRY(data_file(&l, &f->entries[i].f));
+            TRY(found(&l, data_file(&l, &f->entries[i].f)));
     return 0;
 }
 

@@ -14,12 +14,16 @@ struct new_files { /* in the context's arena; paths are below their io */
     } * elsewhere; /* external paths */
     size_t n_elsewhere;
 };
-/* Lists, manifests, index files and statistics that `s` names and the head does not; with `data` the data
- * files, too. `st` is the state at the head: NULL: not known, then nothing that an index manifest names is
- * left out. Pure but for memory. */
+enum {
+    NEW_DATA = 1, /* the data files, too */
+    NEW_SKIP_ODD =
+        2, /* what has no path, a name with a slash, is left out, not an error: of others' commits */
+};
+/* Lists, manifests, index files and statistics that `s` names and the head does not. `st` is the state at
+ * the head: NULL: not known, then nothing that an index manifest names is left out. Pure but for memory. */
 int commit_new_files(struct ctx *cx, struct branch *br, const struct table_traits *traits,
                      const struct snapshot *s, struct commit_facts *f, const struct table_state *st,
-                     bool data, struct new_files *ret) WARN_UNUSED;
+                     unsigned what, struct new_files *ret) WARN_UNUSED;
 
 /* What conflict_check may know of the table; roots are in the context's arena. */
 int branch_rules(struct ctx *cx, struct branch *br, const struct table_traits *traits,

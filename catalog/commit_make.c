@@ -43,7 +43,8 @@ static int make_durable(struct ctx *cx, struct commit *cm, struct new_files *ret
     if (sync == SYNC_OFF)
         return 0;
     TRY(commit_new_files(cx, br, cm->traits, &cm->snap, cm->facts,
-                         br->state ? br->state : cm->partial, sync == SYNC_ALL, ret));
+                         br->state ? br->state : cm->partial, sync == SYNC_ALL ? NEW_DATA : 0,
+                         ret));
     for (size_t i = 0; i < ret->n_elsewhere; i++)
         TRY(io_sync(ret->elsewhere[i].io, cx, &ret->elsewhere[i].path, 1));
     return 0;

@@ -616,7 +616,10 @@ static void lie(struct draft *d, int i)
     d->stats = lies[i % 6];
 }
 
-#define FILE_(n, rows_, size_, ms_) {.rows = (rows_), .size = (size_), .ms = (ms_), .name = {n, 1}}
+#define FILE_(n, rows_, size_, ms_)                                                                \
+    {                                                                                              \
+        .rows = (rows_), .size = (size_), .ms = (ms_), .name = { n, 1 }                            \
+    }
 
 static void totals_are_summed(void **state)
 {
@@ -1058,7 +1061,8 @@ static void nothing_is_done_before_5(void **state)
     for (size_t i = 0; i < sizeof plans / sizeof *plans; i++)
         assert_true(fails_before_5(&d, plans[i]));
     /* Two stats of catch-up, a schema, a data file; two lists and a manifest. */
-    static const struct plan each[] = {{.op = IO_stat, .code = E_IO}, {.op = IO_read, .code = E_IO}};
+    static const struct plan each[] = {{.op = IO_stat, .code = E_IO},
+                                       {.op = IO_read, .code = E_IO}};
     for (int i = 0; i < 2; i++) {
         int n = 0;
         struct plan p = each[i];

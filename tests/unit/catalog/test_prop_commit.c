@@ -36,7 +36,7 @@ static struct {
     bool asked[USERS];             /* told once in this epoch to read again */
     struct draft posts[POSTS_MAX]; /* every body that was ever sent */
     int n_posts;
-    int trues, falses, replays, unknowns, rollbacks, adopted, crashes;
+    int trues, falses, replays, refused, unknowns, rollbacks, adopted, crashes;
 } m;
 
 static const struct draft *model_head(void)
@@ -68,12 +68,12 @@ static void push(const struct draft *d)
     m.live[m.head++] = *d;
 }
 
-/* The answer to a body whose files are there. */
-enum said { FALSE, REPLAY, NEW };
+/* The answer to a body whose files are there. Every body says truly what it was made on, by its files. */
+enum said { FALSE, REPLAY, NEW, REFUSED };
 static enum said expected(const struct draft *d)
 {
     const struct draft *h = model_head();
-    bool right, *asked = &m.asked[d->user[1] - '0'];
+    bool right, fits = fx_follows(d, h), *asked = &m.asked[d->user[1] - '0'];
     if (is_live(d))
         return REPLAY;
     if (d->has_base)
@@ -82,11 +82,13 @@ static enum said expected(const struct draft *d)
         right = !h || !h->uuid[0] || !d->uuid[0];
     if (d->id != m.head + 1 || !right)
         return FALSE;
+    if (fits)
+        return NEW;
     if (!d->has_base && h && m.epoch > 0 && !*asked) {
         *asked = true;
         return FALSE;
     }
-    return NEW;
+    return REFUSED;
 }
 
 static void forgotten_users(void)
@@ -129,25 +131,21 @@ static void note(const struct draft *d)
         m.posts[m.n_posts++] = *d;
 }
 
-/* Would it be taken if its base list were not looked at? Old clients send nothing else to tell by. */
-static bool misfits(const struct draft *d)
-{
-    return d->id == m.head + 1 && !d->has_base && !is_live(d) && !fx_follows(d, model_head());
-}
-
 static void post_it(const struct draft *d)
 {
-    if (misfits(d))
-        return;
+    bool got = false;
     note(d);
     enum said want = expected(d);
-    bool got = fx_answer(&f, "t", d);
-    if (got != (want != FALSE))
-        fail_msg("snapshot %lld of %s answered %s, the model says %d", (long long)d->id, d->user,
-                 got ? "true" : "false", want);
+    int rc = fx_commit(&f, "t", d, &got);
+    if (rc != (want == REFUSED ? E_CONFLICT : 0) || got != (want == NEW || want == REPLAY))
+        fail_msg("snapshot %lld of %s answered %s, the model says %d: %s", (long long)d->id,
+                 d->user, got ? "true" : "false", want, f.err.msg);
+    if (want == REFUSED)
+        assert_non_null(strstr(f.err.msg, "base list"));
     m.trues += want == NEW;
     m.falses += want == FALSE;
     m.replays += want == REPLAY;
+    m.refused += want == REFUSED;
     if (want == NEW)
         push(d);
 }
@@ -172,7 +170,7 @@ static void step_fresh(void)
 static void step_stale(void)
 {
     struct draft d = draft_on(m.head ? &m.live[draw((uint64_t)m.head)] : NULL);
-    switch (draw(4)) {
+    switch (draw(5)) {
     case 0:
         d.id = m.head + 1;
         d.total = (m.head ? model_head()->total : 0) + d.delta;
@@ -183,6 +181,12 @@ static void step_stale(void)
         break;
     case 2:
         d.has_base = false;
+        break;
+    case 3: /* the head's number and uuid, other files */
+        d.id = m.head + 1;
+        d.has_base = m.head && model_head()->uuid[0];
+        if (d.has_base)
+            memcpy(d.base_uuid, model_head()->uuid, sizeof d.base_uuid);
         break;
     default:
         break;
@@ -289,6 +293,7 @@ static void step_unknown(void)
         assert_false(ok);
         return;
     }
+    assert_int_equal(want, NEW); /* it was made on the head */
     assert_int_equal(rc, E_UNKNOWN);
     m.unknowns++;
     if (which != 3)
@@ -364,10 +369,10 @@ static void live(uint64_t seed, unsigned kind, int steps)
         assert_true(fx_answer(&f, "t", &m.live[i]));
     step_restart();
     check(true);
-    print_message("  head %d, %d new, %d false, %d replayed, %d unknown, %d back, %d adopted, "
-                  "%d crashes\n",
-                  m.head, m.trues, m.falses, m.replays, m.unknowns, m.rollbacks, m.adopted,
-                  m.crashes);
+    print_message("  head %d, %d new, %d false, %d replayed, %d refused, %d unknown, %d back, "
+                  "%d adopted, %d crashes\n",
+                  m.head, m.trues, m.falses, m.replays, m.refused, m.unknowns, m.rollbacks,
+                  m.adopted, m.crashes);
     fx_done(&f);
 }
 

@@ -337,18 +337,34 @@ static void not_after_a_drop(void **state)
     assert_true(fx_gone_soon(&f, dir));
 }
 
-static void nothing_on_a_forked_branch(void **state)
+static void forked(const char *why)
 {
-    (void)state;
     struct tag_info t;
-    OK(&f, create("x", 4, NULL));
-    struct draft odd = fx_next(&f, &d[4], "foreign", true);
-    odd.total = 1;
-    fx_foreign(&f, "t", &odd);
     FAILS(&f, E_BUSY, RES_TABLE, "takes no change", create("y", 1, NULL));
+    FAILS(&f, E_BUSY, RES_TABLE, why, create("y", 1, NULL));
     FAILS(&f, E_BUSY, RES_TABLE, "takes no change", delete ("x"));
     OK(&f, get("x", &t));
     tags_are("x,");
+}
+
+static void nothing_on_a_forked_branch(void **state)
+{
+    (void)state;
+    str dir = fx_dir(&f, "t");
+    OK(&f, create("x", 4, NULL));
+    struct draft odd = fx_next(&f, &d[4], "foreign", true);
+    odd.prev = NULL; /* its base list leaves out what is live */
+    fx_foreign(&f, "t", &odd);
+    forked("base list");
+    struct draft next = fx_next(&f, &d[4], "foreign", true);
+    str list = layout_manifest(&f.cx.arena, dir, str_of(next.dlist));
+    fx_foreign(&f, "t", &next);
+    str bytes = fx_read(&f, list);
+    fx_del(&f, list);
+    forked("manifest-bad");
+    fx_write(&f, list, bytes);
+    OK(&f, create("y", 5, NULL));
+    tags_are("x,y,");
 }
 
 /* --- failures --------------------------------------------------------------------------------- */
