@@ -185,7 +185,7 @@ void conflict_notes_free(struct conflict_notes *q)
 
 static str cut_to(str s, size_t max)
 {
-    if (s.len <= max)
+    if (!s.p || s.len <= max)
         return s;
     while (max > 0 && ((unsigned char)s.p[max] & 0xC0) == 0x80) /* not within a character */
         max--;
