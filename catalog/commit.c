@@ -165,8 +165,7 @@ int commit_refused(struct ctx *cx, struct commit *cm, const struct refusal *r)
     return ctx_fail(cx, E_CONFLICT, RES_TABLE, branch_object(cx, cm->br), "%.*s", STR(r->message));
 }
 
-/* A refusal of no file, by what is not there to be judged. */
-static void manifest_bad(struct ctx *cx, struct verdict *v, str message)
+void commit_manifest_bad(struct ctx *cx, struct verdict *v, str message)
 {
     *v = (struct verdict){.kind = VERDICT_REFUSE,
                           .refusal = {.code = CONFLICT_MANIFEST_BAD,
@@ -185,7 +184,7 @@ static int damaged(struct ctx *cx, struct verdict *v)
                  "manifest-bad: nothing was committed, because the table itself is damaged (%s): "
                  "put the file back, or roll back to a snapshot that is whole",
                  cx->err.msg));
-    manifest_bad(cx, v, why);
+    commit_manifest_bad(cx, v, why);
     return GO_ON;
 }
 
@@ -218,7 +217,7 @@ static int decide(struct ctx *cx, struct commit *cm, struct verdict *v)
                  "manifest-bad: snapshot %lld names %.*s, which is no file in the warehouse; "
                  "write its files before the commit, below the path of GET table",
                  (long long)cm->snap.id, STR(cm->ev.missing)));
-    manifest_bad(cx, v, why);
+    commit_manifest_bad(cx, v, why);
     return GO_ON;
 }
 

@@ -60,6 +60,8 @@ enum say commit_replayed(struct commit *cm);
 /* 4b of cm->facts: GO_ON with an OK or a REFUSE (also for a table that is damaged itself), NEED_MORE: back
  * to 4a with cm->need, or an error, E_NEED among them. */
 int commit_judge(struct ctx *cx, struct commit *cm, struct verdict *v) WARN_UNUSED;
+/* A refusal of no file, by what is not there to be judged. */
+void commit_manifest_bad(struct ctx *cx, struct verdict *v, str message);
 /* Puts it on the conflict list; the 409. */
 int commit_refused(struct ctx *cx, struct commit *cm, const struct refusal *r);
 void commit_said(struct ctx *cx, struct commit *cm, bool success, const char *how); /* the log */

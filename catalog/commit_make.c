@@ -76,8 +76,14 @@ static int create_checked(struct ctx *cx, struct commit *cm)
         ctx_reset_err(cx);
         return branch_gone(cx, cm->br);
     }
-    ctx_prefix(cx, "manifest-bad: a file of the commit is gone");
-    return cx->err.code = E_CONFLICT;
+    struct verdict v;
+    str why;
+    TRY(ctx_text(cx, &why,
+                 "manifest-bad: a file that the commit names is gone (%s); nothing was committed: "
+                 "write it again",
+                 cx->err.msg));
+    commit_manifest_bad(cx, &v, why);
+    return commit_refused(cx, cm, &v.refusal);
 }
 
 static int perhaps(struct ctx *cx, struct commit *cm)

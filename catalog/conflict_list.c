@@ -3,7 +3,7 @@
  * A verdict is given on the strand, which must not wait for the store because a commit was refused. So
  * the note is copied onto a queue and a background thread writes it, one small transaction each, a
  * bounded number in one turn of the pool. A reader first sees to it that everything that was queued
- * before it asked is written, so whoever was refused finds the row.
+ * before it asked is written, by itself if need be, so whoever was refused finds the row.
  *
  * Best effort: a note that finds the queue full, no memory, or the store unable, is counted and logged
  * as lost. Nothing here changes the answer to the commit.
@@ -27,9 +27,9 @@
 #define QUEUE_MAX  1000 /* notes that wait */
 #define TURN_MAX   64   /* of them in one turn of the pool */
 #define NOTE_ARENA ((size_t)1 << 20)
-#define NAME_MAX_  256 /* bytes that are kept of a text */
-#define PLACE_MAX  512
-#define WORDS_MAX  2000
+#define NAME_LEN   256 /* bytes that are kept of a text */
+#define PLACE_LEN  512
+#define WORDS_LEN  2000
 
 struct note {
     struct note *next;
@@ -46,7 +46,7 @@ struct conflict_notes {
     struct note *first, **last; /* that wait, oldest first */
     struct note *being_written; /* by whom it does not matter */
     size_t waiting;
-    bool posted; /* the item is in the pool and has not begun */
+    bool posted; /* the item is in the pool */
     _Atomic int64_t refused[CONFLICT_CODES], accepted[CONFLICT_CODES];
 };
 
@@ -59,17 +59,19 @@ static void lost(struct catalog *c, const struct store_conflict_in *in, const ch
              LS("code", in->row.code), LS("user", in->row.commit_user), LZ("err", why));
 }
 
-/* The oldest, if it is not younger than `upto`. It stays in sight until note_done. */
+/* The oldest, if it is not younger than `upto`; NULL: all up to that is written. Waits while another
+ * one is being written: ids are in the order of the verdicts. */
 static struct note *note_take(struct conflict_notes *q, uint64_t upto)
 {
     pthread_mutex_lock(&q->mu);
+    while (q->being_written && q->being_written->seq <= upto)
+        pthread_cond_wait(&q->written, &q->mu);
     struct note *n = q->first;
     if (n && n->seq <= upto) {
         q->first = n->next;
         if (!q->first)
             q->last = &q->first;
         q->waiting--;
-        n->next = q->being_written;
         q->being_written = n;
     } else {
         n = NULL;
@@ -81,10 +83,8 @@ static struct note *note_take(struct conflict_notes *q, uint64_t upto)
 static void note_done(struct conflict_notes *q, struct note *n)
 {
     pthread_mutex_lock(&q->mu);
-    struct note **at = &q->being_written;
-    while (*at != n)
-        at = &(*at)->next;
-    *at = n->next;
+    ASSERT(q->being_written == n);
+    q->being_written = NULL;
     pthread_cond_broadcast(&q->written);
     pthread_mutex_unlock(&q->mu);
     mem_free(n);
@@ -110,11 +110,11 @@ static void write_some(struct pool_item *it)
     struct conflict_notes *q =
         (struct conflict_notes *)(void *)((char *)it - offsetof(struct conflict_notes, item));
     struct note *n;
-    pthread_mutex_lock(&q->mu);
-    q->posted = false;
-    pthread_mutex_unlock(&q->mu);
     for (int i = 0; i < TURN_MAX && (n = note_take(q, UINT64_MAX)); i++)
         note_write(q, n);
+    pthread_mutex_lock(&q->mu);
+    q->posted = false; /* not before: one thread of the pool is enough */
+    pthread_mutex_unlock(&q->mu);
     post(q);
 }
 
@@ -147,14 +147,6 @@ static bool push(struct conflict_notes *q, struct note *n)
     return room;
 }
 
-static bool older_is_written(const struct conflict_notes *q, uint64_t upto)
-{
-    for (const struct note *n = q->being_written; n; n = n->next)
-        if (n->seq <= upto)
-            return false;
-    return true;
-}
-
 /* Until all that was queued before is in the store, or lost. (worker) */
 static void write_all(struct conflict_notes *q)
 {
@@ -164,10 +156,6 @@ static void write_all(struct conflict_notes *q)
     pthread_mutex_unlock(&q->mu);
     while ((n = note_take(q, upto)))
         note_write(q, n);
-    pthread_mutex_lock(&q->mu);
-    while (!older_is_written(q, upto))
-        pthread_cond_wait(&q->written, &q->mu);
-    pthread_mutex_unlock(&q->mu);
 }
 
 int conflict_notes_new(struct ctx *cx, struct catalog *c, struct conflict_notes **ret)
@@ -197,7 +185,7 @@ void conflict_notes_free(struct conflict_notes *q)
 
 static str cut_to(str s, size_t max)
 {
-    if (s.len <= max)
+    if (!s.p || s.len <= max)
         return s;
     while (max > 0 && ((unsigned char)s.p[max] & 0xC0) == 0x80) /* not within a character */
         max--;
@@ -230,17 +218,17 @@ static struct conflict_row row_of(struct ctx *cx, const struct refusal *r, const
         .code = str_of(conflict_word(r->code)),
         .accepted = accepted,
         .snapshot_id = s->id,
-        .principal = cut_to(cx->principal, NAME_MAX_),
-        .commit_user = cut_to(s->commit_user, NAME_MAX_),
+        .principal = cut_to(cx->principal, NAME_LEN),
+        .commit_user = cut_to(s->commit_user, NAME_LEN),
         .kind = str_of(commit_kind_name(s->commit_kind)),
         .identifier = s->commit_identifier,
         .placed = r->partition.p != NULL,
-        .partition = cut_to(r->partition, PLACE_MAX),
+        .partition = cut_to(r->partition, PLACE_LEN),
         .bucket = r->partition.p ? r->bucket : 0,
-        .file = cut_to(r->file, PLACE_MAX),
+        .file = cut_to(r->file, PLACE_LEN),
         .other_snapshot = other ? r->other_snapshot : 0,
-        .other_user = other ? cut_to(r->other_user, NAME_MAX_) : STR_NONE,
-        .message = cut_to(r->message, WORDS_MAX),
+        .other_user = other ? cut_to(r->other_user, NAME_LEN) : STR_NONE,
+        .message = cut_to(r->message, WORDS_LEN),
     };
 }
 

@@ -103,6 +103,14 @@ int sm_conflict_list(struct store *st, struct ctx *cx, const struct store_confli
     return 0;
 }
 
+static int conflict_gone(struct ctx *cx, int64_t id)
+{
+    char name[24];
+    snprintf(name, sizeof(name), "%lld", (long long)id);
+    return ctx_fail(cx, E_NOTFOUND, RES_CONFLICT, str_of(name),
+                    "conflict %s is not on this list (any more)", name);
+}
+
 int sm_conflict_get(struct store *st, struct ctx *cx, str table_id, str branch, int64_t id,
                     struct conflict_row *ret)
 {
@@ -113,8 +121,7 @@ int sm_conflict_get(struct store *st, struct ctx *cx, str table_id, str branch, 
     while (c && c->row.id != id)
         c = c->next;
     if (!c)
-        return ctx_fail(cx, E_NOTFOUND, RES_CONFLICT, STR_NONE,
-                        "conflict %lld is not on this list (any more)", (long long)id);
+        return conflict_gone(cx, id);
     struct conflict_row row = c->row;
     TRY(sm_lend(cx, CONFLICT_TEXTS(&row)));
     *ret = row;

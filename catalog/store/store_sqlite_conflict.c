@@ -22,8 +22,9 @@ static const char SQL_NOTE[] =
     " message = excluded.message RETURNING count";
 /* NULL, and so nothing, when there are not more than ?2. */
 static const char SQL_BOUND[] =
-    "DELETE FROM conflicts WHERE branch_rid = ?1 AND id <= (SELECT id FROM conflicts"
-    " WHERE branch_rid = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)";
+    "DELETE FROM conflicts INDEXED BY conflicts_by_branch WHERE branch_rid = ?1 AND id <="
+    " (SELECT id FROM conflicts INDEXED BY conflicts_by_branch WHERE branch_rid = ?1"
+    " ORDER BY id DESC LIMIT 1 OFFSET ?2)";
 
 static int tx_note(struct conn *c, struct ctx *cx, void *p)
 {
@@ -110,6 +111,14 @@ int sq_conflict_list(struct store *st, struct ctx *cx, const struct store_confli
     return 0;
 }
 
+static int conflict_gone(struct ctx *cx, int64_t id)
+{
+    char name[24];
+    snprintf(name, sizeof(name), "%lld", (long long)id);
+    return ctx_fail(cx, E_NOTFOUND, RES_CONFLICT, str_of(name),
+                    "conflict %s is not on this list (any more)", name);
+}
+
 int sq_conflict_get(struct store *st, struct ctx *cx, str table_id, str branch, int64_t id,
                     struct conflict_row *ret)
 {
@@ -123,8 +132,7 @@ int sq_conflict_get(struct store *st, struct ctx *cx, str table_id, str branch, 
     int row = sq_step(cx, c, q);
     TRY(row);
     if (!row)
-        return ctx_fail(cx, E_NOTFOUND, RES_CONFLICT, STR_NONE,
-                        "conflict %lld is not on this list (any more)", (long long)id);
+        return conflict_gone(cx, id);
     TRY(conflict_cols(cx, q, &r));
     *ret = r;
     return 0;

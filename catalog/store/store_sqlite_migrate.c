@@ -22,11 +22,8 @@ extern const char store_migration_0001[], store_migration_0002[], store_migratio
     store_migration_0004[], store_migration_0005[];
 
 const struct migration sq_migrations[] = {
-    {1, store_migration_0001},
-    {2, store_migration_0002},
-    {3, store_migration_0003},
-    {4, store_migration_0004},
-    {5, store_migration_0005},
+    {1, store_migration_0001}, {2, store_migration_0002}, {3, store_migration_0003},
+    {4, store_migration_0004}, {5, store_migration_0005},
 };
 const size_t sq_migrations_n = sizeof(sq_migrations) / sizeof(sq_migrations[0]);
 

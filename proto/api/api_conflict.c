@@ -6,20 +6,14 @@
 #include "proto/api/api_conflict.h"
 #include "proto/base/assert.h"
 
-static int id_of(struct ctx *cx, str text, const char *what, int64_t *ret)
-{
-    if (str_to_i64(text, ret) && *ret >= 1)
-        return 0;
-    return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE,
-                    "%s is \"%.*s\"; it must be the id of a conflict, a whole number above 0", what,
-                    API_SHOWN(text));
-}
-
 int api_conflict_token(struct ctx *cx, str token, int64_t *ret_below)
 {
     int64_t id = 0;
-    if (token.len > 0)
-        TRY(id_of(cx, token, "pageToken", &id));
+    if (token.len > 0 && (!str_to_i64(token, &id) || id < 1))
+        return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE,
+                        "pageToken is \"%.*s\"; it must be the nextPageToken of the page before "
+                        "(the id of a conflict), or be left out",
+                        API_SHOWN(token));
     *ret_below = id;
     return 0;
 }
@@ -27,7 +21,10 @@ int api_conflict_token(struct ctx *cx, str token, int64_t *ret_below)
 int api_conflict_id(struct ctx *cx, str text, int64_t *ret)
 {
     int64_t id = 0;
-    TRY(id_of(cx, text, "the last part of the path", &id));
+    if (!str_to_i64(text, &id) || id < 1)
+        return ctx_fail(cx, E_NOTFOUND, RES_CONFLICT, text,
+                        "no conflict has the id \"%.*s\"; ids are whole numbers above 0",
+                        API_SHOWN(text));
     *ret = id;
     return 0;
 }

@@ -23,7 +23,7 @@ struct api_conflict {
 
 /* pageToken of the list: the id of the last page's last item; absent or empty gives 0. */
 int api_conflict_token(struct ctx *cx, str token, int64_t *ret_below) WARN_UNUSED;
-/* The {id} of a path. */
+/* The {id} of a path. E_NOTFOUND (CONFLICT): none can have it. */
 int api_conflict_id(struct ctx *cx, str text, int64_t *ret) WARN_UNUSED;
 int api_conflict_encode(struct ctx *cx, struct buf *out, const struct api_conflict *c) WARN_UNUSED;
 int api_conflicts_encode(struct ctx *cx, struct buf *out, const struct api_conflict *v, size_t n,

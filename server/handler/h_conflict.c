@@ -36,10 +36,10 @@ int h_conflict_list(struct request *rq)
     struct conflict_row *rows;
     str token;
     size_t n;
+    TRY(h_open_branch(rq, &br));
     TRY(rq_page(rq, &in.limit, &token));
     TRY(api_conflict_token(&rq->cx, token, &in.below));
     TRY(rq_query(rq, "code", &in.code));
-    TRY(h_open_branch(rq, &br));
     TRY(branch_conflicts(&rq->cx, br, &in, &rows, &n));
     struct api_conflict *v = ARENA_ARRAY(&rq->cx.arena, struct api_conflict, n + 1);
     if (!v)
@@ -54,7 +54,7 @@ int h_conflict_get(struct request *rq)
     struct branch *br;
     struct conflict_row row;
     int64_t id;
-    TRY(h_open_branch(rq, &br)); /* first: a table that is not there is 404 whatever the id */
+    TRY(h_open_branch(rq, &br));
     TRY(api_conflict_id(&rq->cx, rq->params[3], &id));
     TRY(branch_conflict(&rq->cx, br, id, &row));
     struct api_conflict v = shown(&row);

@@ -17,9 +17,10 @@ ROUTE = re.compile(r'^ROUTE\((\w+), "([^"]+)", (\w+), (\w+), (\w+), (\w+)\)$', r
 METHODS = ("GET", "POST", "DELETE", "PUT", "PATCH", "HEAD", "OPTIONS")
 DB, TABLE, VIEW, FUNCTION, BRANCH, TAG = "db +é", "t~*", "v %", "f.1", "b 1", "tag+1"
 THINGS = {"prefix": None, "database": DB, "table": TABLE, "view": VIEW, "function": FUNCTION,
-          "branch": BRANCH, "tag": TAG, "id": None, "version": "1"}
+          "branch": BRANCH, "tag": TAG, "id": None, "version": "1", "conflict": "1"}
 TYPES = {"database": "DATABASE", "table": "TABLE", "view": "VIEW", "function": "FUNCTION",
-         "branch": "BRANCH", "tag": "TAG", "id": "TABLE", "version": "SNAPSHOT"}
+         "branch": "BRANCH", "tag": "TAG", "id": "TABLE", "version": "SNAPSHOT",
+         "conflict": "CONFLICT"}
 MISSING = "no such +%é~"
 
 FIELD = {"id": 0, "name": "k", "type": "INT"}
@@ -113,7 +114,8 @@ def parameters(pattern):
 def shape(pattern):
     """The pattern with one name for each parameter, whatever routes.def calls it."""
     parts, known = pattern.split("/"), {"views": "view", "functions": "function", "branches": "branch",
-                                        "tags": "tag", "snapshots": "version", "databases": "database"}
+                                        "tags": "tag", "snapshots": "version", "databases": "database",
+                                        "conflicts": "conflict"}
     for i in range(1, len(parts)):
         if parts[i].startswith("{") and parts[i - 1] in known:
             parts[i] = "{%s}" % known[parts[i - 1]]
@@ -160,7 +162,8 @@ def things():
         c.post(path, body).ok()
     assert base
     _state["things"] = {"prefix": "default.default", "database": DB, "table": TABLE, "view": VIEW,
-                        "function": FUNCTION, "branch": BRANCH, "tag": TAG, "id": t.id, "version": "1"}
+                        "function": FUNCTION, "branch": BRANCH, "tag": TAG, "id": t.id, "version": "1",
+                        "conflict": "1"}
     _state["table"] = t
     return _state["things"]
 

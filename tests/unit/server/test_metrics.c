@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 
+#include "catalog/conflict_list.h"
 #include "server/metrics.h"
 #include "server/route.h"
 
@@ -125,6 +126,36 @@ static void test_text_is_well_formed(void **state)
     assert_int_equal(families, 2);
 }
 
+/* Every code is there from the start; only listed ones are apart. */
+static void test_conflicts(void **state)
+{
+    (void)state;
+    struct conflict_counts n = {0};
+    metrics_write_conflicts(&n, &out);
+    for (int i = 0; i < CONFLICT_CODES; i++) {
+        char line[128];
+        const char *word = conflict_word((enum conflict_code)i);
+        snprintf(line, sizeof(line), "\nlatch_conflicts_total{code=\"%s\"} 0\n", word);
+        assert_non_null(strstr(buf_z(&out), line));
+        snprintf(line, sizeof(line), "\nlatch_conflicts_accepted_total{code=\"%s\"} 0\n", word);
+        assert_non_null(strstr(buf_z(&out), line));
+    }
+    buf_clear(&out);
+    n.refused[CONFLICT_FILE_GONE] = 3;
+    n.accepted[CONFLICT_FILE_GONE] = 4;
+    n.accepted[CONFLICT_BUCKET_COUNT] = 5;
+    metrics_write_conflicts(&n, &out);
+    const char *const lines[] = {"# TYPE latch_conflicts_total counter\n",
+                                 "# TYPE latch_conflicts_accepted_total counter\n",
+                                 "\nlatch_conflicts_total{code=\"file-gone\"} 3\n",
+                                 "\nlatch_conflicts_total{code=\"bucket-count\"} 0\n",
+                                 "\nlatch_conflicts_accepted_total{code=\"file-gone\"} 4\n",
+                                 "\nlatch_conflicts_accepted_total{code=\"bucket-count\"} 5\n"};
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+        if (!strstr(buf_z(&out), lines[i]))
+            fail_msg("no line %s in:\n%s", lines[i], buf_z(&out));
+}
+
 #define THREADS 4
 #define TIMES   20000
 
@@ -155,6 +186,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_unknown_paths_are_one_cell, setup, teardown),
         cmocka_unit_test_setup_teardown(test_histogram, setup, teardown),
         cmocka_unit_test_setup_teardown(test_text_is_well_formed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_conflicts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_threads, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

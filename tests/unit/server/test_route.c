@@ -221,6 +221,33 @@ static void test_broken_escapes(void **state)
             fail_msg("%s: %d", paths[i], match("GET", paths[i]));
 }
 
+/* Whose warehouse it is is asked of the first parameter, for each route that has {prefix}; what is below
+ * it is of no use to who has no token. */
+static void test_prefix(void **state)
+{
+    (void)state;
+    int own = 0;
+    for (int i = 0; i < ROUTE_COUNT; i++) {
+        const char *first = strchr(routes[i].pattern, '{');
+        if (!first)
+            continue;
+        if (strncmp(first, "{prefix}/", 9) != 0 || first[-1] != '/')
+            fail_msg("%s does not begin with {prefix}", routes[i].pattern);
+        assert_int_equal(routes[i].auth, AUTH_TOKEN);
+        own += strncmp(routes[i].pattern, "/latch/v1/{prefix}/", 19) == 0;
+    }
+    assert_true(own >= 2);
+    assert_route("GET", "/latch/v1/a.b/databases/d/tables/t/conflicts", ROUTE_h_conflict_list);
+    assert_param(0, "a.b");
+    assert_param(2, "t");
+    assert_route("GET", "/latch/v1/a.b/databases/d/tables/t%24branch_x/conflicts/12",
+                 ROUTE_h_conflict_get);
+    assert_param(2, "t$branch_x");
+    assert_param(3, "12");
+    assert_int_equal(match("GET", "/v1/a.b/databases/d/tables/t/conflicts"), E_NOTFOUND);
+    assert_int_equal(match("GET", "/latch/a.b/databases/d/tables/t/conflicts"), E_NOTFOUND);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,6 +262,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_head, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unknown, setup, teardown),
         cmocka_unit_test_setup_teardown(test_broken_escapes, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_prefix, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
