@@ -843,7 +843,7 @@ static void a_named_file_that_goes_at_the_last_moment(void **state)
     bool ok;
     struct draft d = fx_next(&f, NULL, "u", true);
     FAIL(&f, .op = IO_sync, .code = E_NOTFOUND);
-    FAILS(&f, E_CONFLICT, RES_NONE, "manifest-bad", fx_commit(&f, "t", &d, &ok));
+    FAILS(&f, E_CONFLICT, RES_TABLE, "manifest-bad", fx_commit(&f, "t", &d, &ok));
     fx_well(&f);
     assert_int_equal(fx_head_id(&f, "t"), 0);
     assert_true(fx_answer(&f, "t", &d));
