@@ -437,5 +437,10 @@ static int run(struct ctx *cx, struct avro_in *in, const struct avro_plan *p, ch
 
 int avro_decode(struct ctx *cx, struct avro_in *in, const struct avro_plan *plan, void *ret_record)
 {
+    int64_t branch;
+    if (plan->null_branch != NO_UNION &&
+        (!avro_take(in, &branch) || branch != 1 - plan->null_branch))
+        return ctx_fail(cx, E_CORRUPT, RES_NONE, STR_NONE, "the record at byte %td is null",
+                        in->at - in->start);
     return run(cx, in, plan, ret_record);
 }

@@ -69,6 +69,8 @@ struct avro_plan {
     size_t n;
     size_t size;       /* of the struct */
     size_t item_bytes; /* that a record of this has in the file at least */
+    uint8_t
+        null_branch; /* of the whole file: pypaimon-rust's schemas are unions of null and the record */
 };
 int avro_plan_make(struct ctx *cx, const struct avro_node *file, const struct avro_record *want,
                    const struct avro_plan **ret) WARN_UNUSED;

@@ -190,7 +190,7 @@ static int make_plan(struct ctx *cx, const struct avro_node *file, const struct 
     if (!p)
         return ctx_nomem(cx);
     TRY(add_record(&m, file, want, 0));
-    *p = (struct avro_plan){.ops = m.ops, .n = m.n, .size = want->size};
+    *p = (struct avro_plan){.ops = m.ops, .n = m.n, .size = want->size, .null_branch = NO_UNION};
     p->item_bytes = least_bytes(p);
     *ret = p;
     return 0;
@@ -199,14 +199,21 @@ static int make_plan(struct ctx *cx, const struct avro_node *file, const struct 
 int avro_plan_make(struct ctx *cx, const struct avro_node *file, const struct avro_record *want,
                    const struct avro_plan **ret)
 {
-    if (file->type != NODE_RECORD)
+    uint8_t null_branch;
+    const struct avro_node *record = strip_null(file, &null_branch);
+    if (record->type != NODE_RECORD)
         return ctx_fail(cx, E_CORRUPT, RES_NONE, STR_NONE,
                         "avro.schema is of %s and not of a record", avro_node_name(file));
-    const struct avro_plan *p;
-    TRY(make_plan(cx, file, want, &p));
-    if (p->item_bytes == 0)
+    const struct avro_plan *made;
+    TRY(make_plan(cx, record, want, &made));
+    if (made->item_bytes == 0)
         return ctx_fail(cx, E_UNSUPPORTED, RES_NONE, STR_NONE,
                         "avro.schema is of records without bytes");
+    struct avro_plan *p = ARENA_NEW(&cx->arena, struct avro_plan);
+    if (!p)
+        return ctx_nomem(cx);
+    *p = *made;
+    p->null_branch = null_branch;
     *ret = p;
     return 0;
 }

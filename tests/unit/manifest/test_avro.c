@@ -386,6 +386,28 @@ static void test_types_that_fit(void **state)
     refused(READ(&texts, F("s", "\"bytes\""), "\x04h\xff", &w), E_CORRUPT, "the field s is wrong");
 }
 
+/* The whole schema may be a union of null and the record, as pypaimon-rust writes it. */
+static void test_union_of_null_and_the_record(void **state)
+{
+    (void)state;
+    struct one o;
+    str rec = field_schema(F("v", "\"long\"")), first, second, only, three;
+    assert_int_equal(ctx_text(&cx, &first, "[\"null\",%.*s]", STR(rec)), 0);
+    assert_int_equal(ctx_text(&cx, &second, "[%.*s,\"null\"]", STR(rec)), 0);
+    assert_int_equal(ctx_text(&cx, &only, "[%.*s]", STR(rec)), 0);
+    assert_int_equal(ctx_text(&cx, &three, "[\"null\",%.*s,\"long\"]", STR(rec)), 0);
+    assert_int_equal(read_with(&one_record, first, "\x02\x0e", 2, &o), 0);
+    assert_true(o.v == 7);
+    assert_int_equal(read_with(&one_record, second, "\0\x0e", 2, &o), 0);
+    assert_true(o.v == 7);
+    refused(read_with(&one_record, first, "\0\0", 2, &o), E_CORRUPT,
+            "the record at byte 1 is null");
+    refused(read_with(&one_record, first, "\x04\x0e", 2, &o), E_CORRUPT, "the record at byte 1 is");
+    refused(read_with(&one_record, second, "\x02\0", 2, &o), E_CORRUPT, "the record at byte 1 is");
+    refused(read_with(&one_record, only, "\0\x0e", 2, &o), E_CORRUPT, "is of a union");
+    refused(read_with(&one_record, three, "\x02\x0e", 2, &o), E_CORRUPT, "is of a union");
+}
+
 static void test_types_that_do_not_fit(void **state)
 {
     (void)state;
@@ -958,6 +980,7 @@ int main(void)
         T(test_difference_is_seen),
         T(test_unknown_fields_are_skipped),
         T(test_types_that_fit),
+        T(test_union_of_null_and_the_record),
         T(test_types_that_do_not_fit),
         T(test_schemas_that_are_none),
         T(test_schema_bombs),
