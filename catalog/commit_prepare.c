@@ -122,11 +122,26 @@ int commit_gather(struct ctx *cx, struct commit *cm, const struct head *h)
     return read_partial(cx, cm, h);
 }
 
+/* Nobody has looked at it since the start: a branch that others made in the files has no schema that we
+ * know before its first turn takes it in. */
+static bool unseen(struct branch *br)
+{
+    pthread_mutex_lock(&br->mu);
+    bool is = !br->settled && !br->head;
+    pthread_mutex_unlock(&br->mu);
+    return is;
+}
+
 static int gather(struct ctx *cx, struct commit *cm, const struct head *h)
 {
+    bool first = unseen(cm->br);
     TRY(warehouse_space(cx, cm->br->table->wh));
-    if (!cm->facts)
-        TRY(read_facts(cx, cm, h));
+    int rc = cm->facts ? 0 : read_facts(cx, cm, h);
+    if (rc == E_NOTFOUND && first) { /* the turn says what there is, and asks again */
+        ctx_reset_err(cx);
+        return 0;
+    }
+    TRY(rc);
     TRY(look_at_statistics(cx, cm, h));
     if (!cm->facts->bad.p)
         TRY(commit_gather(cx, cm, h));
