@@ -296,7 +296,8 @@ static void install(struct branch *br, struct table_state *st, uint64_t text)
     states_touch(br);
     if (br->head && br->head->totals.file_count < 0) { /* of a rollback, or imported */
         struct totals t = totals_of_state(st);
-        branch_head_totals(br, &t);
+        if (t.file_count >= 0)
+            branch_head_totals(br, &t);
     }
 }
 

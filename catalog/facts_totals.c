@@ -147,6 +147,12 @@ static int named(struct ctx *cx, const struct table_traits *t, str row, struct p
                     PARTITION_KEY_MAX);
 }
 
+static int too_much(struct ctx *cx)
+{
+    return ctx_fail(cx, E_TOOBIG, RES_PARTITION, STR_NONE,
+                    "the files of one partition say that they have more than 64 bits count");
+}
+
 struct groups {        /* in the context's arena */
     struct map by_row; /* rows are borrowed */
     struct partition_delta *at;
@@ -190,31 +196,33 @@ static int by_key(const void *a, const void *b)
     return str_cmp(x->key, y->key);
 }
 
-static void join(struct partition_delta *into, const struct partition_delta *d)
+static bool join(struct partition_delta *into, const struct partition_delta *d)
 {
-    add(&into->records, d->records);
-    add(&into->file_size_bytes, d->file_size_bytes);
-    add(&into->file_count, d->file_count);
+    bool fits = add_up(&into->records, d->records, true);
+    fits = add_up(&into->file_size_bytes, d->file_size_bytes, true) && fits;
+    into->file_count += d->file_count;
     if (d->last_file_ms > into->last_file_ms)
         into->last_file_ms = d->last_file_ms;
     if (d->buckets > into->buckets)
         into->buckets = d->buckets;
+    return fits;
 }
 
 /* Sorted by name, each once. */
-static void groups_end(struct groups *g)
+static int groups_end(struct ctx *cx, struct groups *g)
 {
     size_t k = 0;
     if (g->n > 1)
         qsort(g->at, g->n, sizeof *g->at, by_key);
     for (size_t i = 0; i < g->n; i++) {
         delta_done(&g->at[i]);
-        if (k && str_eq(g->at[k - 1].key, g->at[i].key))
-            join(&g->at[k - 1], &g->at[i]);
-        else
+        if (!k || !str_eq(g->at[k - 1].key, g->at[i].key))
             g->at[k++] = g->at[i];
+        else if (!join(&g->at[k - 1], &g->at[i]))
+            return too_much(cx);
     }
     g->n = k;
+    return 0;
 }
 
 static int by_partition(struct ctx *cx, const struct table_traits *t, const struct commit_facts *f,
@@ -228,20 +236,21 @@ static int by_partition(struct ctx *cx, const struct table_traits *t, const stru
         if (!count(d, &f->entries[i]))
             return too_much(cx);
     }
-    groups_end(&g);
+    TRY(groups_end(cx, &g));
     *ret = g.at;
     *ret_n = g.n;
     return 0;
 }
 
 /* Files come in no order: of several bucket counts it has the greatest. */
-static void count_live(struct partition_delta *d, const struct table_file *f)
+static bool count_live(struct partition_delta *d, const struct table_file *f)
 {
     struct fact e = {.added = true, .f = *f};
     int64_t before = d->file_count ? d->buckets : INT64_MIN;
-    count(d, &e);
+    bool fits = count(d, &e);
     if (before > d->buckets)
         d->buckets = before;
+    return fits;
 }
 
 int state_sums(struct ctx *cx, const struct table_traits *t, const struct table_state *st,
@@ -255,9 +264,10 @@ int state_sums(struct ctx *cx, const struct table_traits *t, const struct table_
     while (state_next(st, &at, &v)) {
         struct partition_delta *d;
         TRY(group_of(cx, t, &g, v.f.partition, &d));
-        count_live(d, &v.f);
+        if (!count_live(d, &v.f))
+            return too_much(cx);
     }
-    groups_end(&g);
+    TRY(groups_end(cx, &g));
     *ret = g.at;
     *ret_n = g.n;
     return 0;

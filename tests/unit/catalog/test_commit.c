@@ -127,7 +127,7 @@ static void the_body_of_get_snapshot(void **state)
     OK(&f, fx_head(&f, "t", &s));
     SAME(s.body, fx_text(&f,
                          "{\"snapshot\":{\"snapshot\":%.*s,\"recordCount\":10,\"fileSizeInBytes\":"
-                         "1234,\"fileCount\":1,\"lastFileCreationTime\":99}}",
+                         "1234,\"fileCount\":2,\"lastFileCreationTime\":99}}",
                          STR(s.json)));
 }
 
