@@ -179,7 +179,6 @@ static int branch_load(struct ctx *cx, struct branch *br)
     pthread_mutex_unlock(&br->mu);
     head_unref(old);
     br->loaded = true;
-    partitioning_forget(br);
     branch_traits_forget(br);
     sweep_temps(cx, br);
     return 0;

@@ -52,7 +52,8 @@ int branch_traits(struct ctx *cx, struct branch *br, struct table_traits **ret)
     struct schema_at at;
     struct table_traits *fresh;
     pthread_mutex_lock(&br->mu);
-    struct table_traits *t = br->traits ? traits_ref(br->traits) : NULL;
+    struct table_traits *t = br->traits ? traits_ref(br->traits) : NULL, *old = NULL;
+    uint64_t no = br->traits_no;
     pthread_mutex_unlock(&br->mu);
     if (!t) {
         int rc = schema_of_branch(cx, br, &at);
@@ -62,10 +63,12 @@ int branch_traits(struct ctx *cx, struct branch *br, struct table_traits **ret)
         }
         TRY(rc);
         TRY(traits_new(cx, at.json, at.id, &fresh));
-        t = traits_ref(fresh);
+        t = fresh;
         pthread_mutex_lock(&br->mu);
-        struct table_traits *old = br->traits;
-        br->traits = fresh;
+        if (br->traits_no == no) { /* else the schema changed after we read it */
+            old = br->traits;
+            br->traits = traits_ref(t);
+        }
         pthread_mutex_unlock(&br->mu);
         traits_unref(old);
     }
@@ -78,6 +81,7 @@ void branch_traits_forget(struct branch *br)
     pthread_mutex_lock(&br->mu);
     struct table_traits *t = br->traits;
     br->traits = NULL;
+    br->traits_no++;
     pthread_mutex_unlock(&br->mu);
     traits_unref(t);
 }
@@ -290,6 +294,11 @@ static void install(struct branch *br, struct table_state *st, uint64_t text)
     br->state = st;
     atomic_store(&br->state_text, text);
     states_touch(br);
+    if (br->head && br->head->totals.file_count < 0) { /* of a rollback, or imported */
+        struct totals t = totals_of_state(st);
+        if (t.file_count >= 0)
+            branch_head_totals(br, &t);
+    }
 }
 
 /* The files of the head itself cannot be read: it says which, once for each time it was tried. */

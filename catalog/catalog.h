@@ -246,17 +246,10 @@ void *head_view(struct head *h);
 void *head_set_view(struct head *h, void *view, void (*free_view)(void *));
 
 /* --- changes ---------------------------------------------------------------------------------- */
-struct stat_delta {
-    int64_t records, file_size_bytes, file_count, last_file_creation_ms;
-    bool known;
-};
-struct commit_in {                     /* strings stay alive until the commit is done */
-    str table_id;                      /* STR_NONE: not given */
-    str base_uuid;                     /* STR_NONE: null */
-    const struct json *snapshot;       /* the object as parsed; its raw text is what is kept */
-    struct stat_delta stats;           /* the sum of `statistics` */
-    const struct api_stat *partitions; /* its items */
-    size_t n_partitions;
+struct commit_in {               /* strings stay alive until the commit is done */
+    str table_id;                /* STR_NONE: not given */
+    str base_uuid;               /* STR_NONE: null */
+    const struct json *snapshot; /* the object as parsed; its raw text is what is kept */
 };
 struct commit;
 enum { CAT_NEED = 1 }; /* go back to commit_prepare (worker), then run again */
@@ -358,14 +351,18 @@ int branch_consumer_reset(struct ctx *cx, struct branch *br, str id,
 int branch_consumer_delete(struct ctx *cx, struct branch *br,
                            str id) WARN_UNUSED; /* gone already is fine (strand) */
 /* --- partitions (partition.c) ----------------------------------------------------------------- */
-/* All of them: E_UNSUPPORTED when the table does not keep them here or their totals are not known.
+/* All of them: E_UNSUPPORTED when the table does not keep them here or their totals cannot be known.
  * `specs` are arrays of objects of strings; one that does not have the table's partition keys is
  * E_INVAL. Rows come in descending order of keys; `after` of a page is a key. */
 bool branch_has_commits(const struct branch *br); /* else it is never settled (any) */
+/* CAT_NEED of these two: branch_partitions_count first, and then again in the same turn. (worker, or
+ * strand) */
 int branch_partitions(struct ctx *cx, struct branch *br, const struct page_in *in,
-                      struct partition_row **ret, size_t *ret_n) WARN_UNUSED; /* (worker) */
+                      struct partition_row **ret, size_t *ret_n) WARN_UNUSED;
 int branch_partitions_named(struct ctx *cx, struct branch *br, const struct json *specs,
-                            struct partition_row **ret, size_t *ret_n) WARN_UNUSED; /* (worker) */
+                            struct partition_row **ret, size_t *ret_n) WARN_UNUSED;
+/* Counts the live files if the totals are not known. (strand) */
+int branch_partitions_count(struct ctx *cx, struct branch *br) WARN_UNUSED;
 struct partitions_create_in {
     const struct json *specs;
     bool strict;                  /* one that is there already is E_EXISTS, and none is made */

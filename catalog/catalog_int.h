@@ -126,6 +126,7 @@ struct branch {
     struct head *head; /* mu for reading elsewhere; written on the strand */
     bool settled;      /* mu; loaded, caught up once, no intent open: head may be shown at once */
     struct table_traits *traits; /* mu; NULL: not read yet */
+    uint64_t traits_no;          /* mu; goes up whenever they are forgotten */
     struct arrival *arrival;     /* mu; what was read off the strand, see branch_state.c */
     /* catalog.states.mu: */
     struct branch *newer, *older; /* among the branches with a state */
@@ -143,13 +144,12 @@ struct branch {
     struct file_id file; /* of the head's file, as it was seen last */
     bool forked;    /* snapshot files say something else than we do; no change until that ends */
     char *fork_why; /* NULL on no memory */
-    struct commit_pending *pending;    /* created, not recorded */
-    struct outcome_ring recent;        /* what was recorded since it was loaded */
-    struct table_state *state;         /* see branch_state.c; NULL: none */
-    uint64_t kept_text;                /* what its checkpoint is of; 0: not known */
-    int64_t kept_commits, kept_bytes;  /* since then */
-    atomic_bool keeping;               /* a checkpoint is being written (any) */
-    struct partitioning *partitioning; /* see partition.c; NULL: not read yet */
+    struct commit_pending *pending;   /* created, not recorded */
+    struct outcome_ring recent;       /* what was recorded since it was loaded */
+    struct table_state *state;        /* see branch_state.c; NULL: none */
+    uint64_t kept_text;               /* what its checkpoint is of; 0: not known */
+    int64_t kept_commits, kept_bytes; /* since then */
+    atomic_bool keeping;              /* a checkpoint is being written (any) */
     struct map users; /* commit users answered in this epoch, by hash; keys are owned */
 };
 
@@ -270,7 +270,9 @@ struct head *head_new(struct ctx *cx, const struct snapshot *s, const struct tot
 struct head *head_ref(struct head *h);
 void head_row_fill(const struct head *h, const struct file_id *f, struct head_row *ret);
 void branch_publish(struct branch *br,
-                    struct head *h);     /* takes h over; shown at once from now on */
+                    struct head *h); /* takes h over; shown at once from now on */
+/* The head's own totals become these. Best effort. (strand) */
+void branch_head_totals(struct branch *br, const struct totals *t);
 void branch_unsettle(struct branch *br); /* readers must ask the strand */
 
 /* A hash of the head's text, never 0: states and what is read off the strand are of one text. */
@@ -375,16 +377,26 @@ int branch_record_pending(struct ctx *cx,
 void after_create_failed(struct ctx *cx, struct branch *br);
 void branch_hint(struct ctx *cx, struct branch *br); /* LATEST := the head, best effort */
 
-/* --- partition.c ------------------------------------------------------------------------------ */
-/* Puts into p what the commit does to its partitions, if the table keeps totals. (strand) */
+/* --- partition_key.c -------------------------------------------------------------------------- */
+#define PARTITION_KEY_MAX 4096 /* bytes; a path has no more */
+/* Appends column i of a partition's key. */
+void partition_key_add(struct buf *key, size_t i, str name, str value);
+/* The same for the text of a pattern, which is of names as they are. */
+void partition_key_pattern(struct buf *key, str text);
+
+/* --- facts_totals.c (strand) ------------------------------------------------------------------ */
+/* Puts into p what the commit does to its partitions, if the table keeps totals. */
 int commit_deltas(struct ctx *cx, struct branch *br, const struct commit_facts *f,
                   struct commit_pending *p) WARN_UNUSED;
-/* Key and spec of a partition. E_UNSUPPORTED, E_TOOBIG: it has no name. */
-int partition_delta_names(struct ctx *cx, const struct table_traits *t, str row,
-                          struct partition_delta *ret) WARN_UNUSED;
-/* Of the branch with the commit on top of its head. (strand, before the head moves) */
+/* What each partition has that has live files: ascending, each name once. E_UNSUPPORTED, E_TOOBIG: one
+ * has no name. */
+int state_sums(struct ctx *cx, const struct table_traits *t, const struct table_state *st,
+               struct partition_delta **ret, size_t *ret_n) WARN_UNUSED;
+/* Of the branch with the commit on top of its head, before the head moves. */
 struct totals totals_after(struct branch *br, const struct commit_facts *f);
-void partitioning_forget(struct branch *br); /* (strand) the schema changed */
+struct totals totals_of_state(const struct table_state *st);
+
+/* --- partition.c ------------------------------------------------------------------------------ */
 int partitions_tidy(struct ctx *cx, struct catalog *c) WARN_UNUSED;
 
 /* --- snapshots.c ------------------------------------------------------------------------------ */

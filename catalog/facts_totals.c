@@ -1,9 +1,12 @@
-/* facts_totals.c - what a commit does to the counts of its branch and of its partitions.
+/* facts_totals.c - the counts of a branch and of its partitions: what a commit does to them, and what the
+ * live files come to.
  *
- * They come from its files, not from the statistics that a client posts beside them: so they are the same
+ * They come from files, not from the statistics that a client posts beside them: so they are the same
  * for a commit that was adopted, and nobody can make them lie. As in Paimon a DELETE counts down, and the
  * newest file is that of any entry. Creation times are a wall clock without a zone; like Paimon's clients
  * we take it for the zone of this process.
+ *
+ * Partitions are grouped by value and then by name: null and a text of blanks have the same one.
  *
  * Thread rule: the branch's strand. Source: paimon-core's PartitionEntry. */
 #include "catalog/catalog_int.h"
@@ -14,8 +17,6 @@
 #include "proto/base/assert.h"
 #include "proto/base/mem.h"
 #include "proto/json/json.h"
-
-#define KEY_MAX 4096 /* bytes; a path has no more */
 
 /* "As if it were UTC" -> since 1970. */
 static int64_t local_ms(int64_t wall_ms)
@@ -61,7 +62,7 @@ static void delta_done(struct partition_delta *d)
 
 /* --- the branch ------------------------------------------------------------------------------- */
 
-static struct totals totals_of_state(const struct table_state *st)
+struct totals totals_of_state(const struct table_state *st)
 {
     struct partition_delta all = {0};
     struct state_cursor at;
@@ -109,18 +110,6 @@ struct totals totals_after(struct branch *br, const struct commit_facts *f)
 
 /* --- its partitions --------------------------------------------------------------------------- */
 
-static void add_escaped(struct buf *b, str v)
-{
-    for (size_t i = 0; i < v.len; i++) {
-        if (v.p[i] == '/')
-            buf_addz(b, "%2F");
-        else if (v.p[i] == '%')
-            buf_addz(b, "%25");
-        else
-            buf_addc(b, v.p[i]);
-    }
-}
-
 /* Its key ("k=v/k2=v2") and its spec, an object of texts, as a client would name it. */
 static int names(struct ctx *cx, const struct table_traits *t, const struct binrow_value *v,
                  struct partition_delta *ret)
@@ -132,8 +121,7 @@ static int names(struct ctx *cx, const struct table_traits *t, const struct binr
     for (size_t i = 0; i < t->partition.n; i++) {
         buf_clear(&value);
         TRY(partition_text(cx, t->partition.types[i], &v[i], &t->naming, &value));
-        buf_addf(&key, "%s%.*s=", i ? "/" : "", STR(t->partition_names[i]));
-        add_escaped(&key, buf_str(&value));
+        partition_key_add(&key, i, t->partition_names[i], buf_str(&value));
         json_keys(&o, t->partition_names[i]);
         json_str(&o, buf_str(&value));
     }
@@ -145,44 +133,143 @@ static int names(struct ctx *cx, const struct table_traits *t, const struct binr
     return ret->key.p && ret->spec_json.p ? 0 : ctx_nomem(cx);
 }
 
-int partition_delta_names(struct ctx *cx, const struct table_traits *t, str row,
-                          struct partition_delta *ret)
+static int named(struct ctx *cx, const struct table_traits *t, str row, struct partition_delta *ret)
 {
     struct binrow_value *v = ARENA_ARRAY(&cx->arena, struct binrow_value, t->partition.n + 1);
     if (!v)
         return ctx_nomem(cx);
     TRY(binrow_read(cx, &t->partition, row, v));
     TRY(names(cx, t, v, ret));
-    return ret->key.len <= KEY_MAX ? 0 : E_TOOBIG;
+    if (ret->key.len <= PARTITION_KEY_MAX)
+        return 0;
+    return ctx_fail(cx, E_TOOBIG, RES_PARTITION, STR_NONE,
+                    "a partition's name has %zu bytes, and %d are kept", ret->key.len,
+                    PARTITION_KEY_MAX);
 }
 
-/* Entries by partition; *ret_n of them in the arena. */
+static int too_much(struct ctx *cx)
+{
+    return ctx_fail(cx, E_TOOBIG, RES_PARTITION, STR_NONE,
+                    "the files of one partition say that they have more than 64 bits count");
+}
+
+struct groups {        /* in the context's arena */
+    struct map by_row; /* rows are borrowed */
+    struct partition_delta *at;
+    size_t n, cap;
+};
+
+static void groups_done(struct groups *g)
+{
+    map_done(&g->by_row);
+}
+
+/* Room for `cap` partitions. */
+static int groups_init(struct ctx *cx, struct groups *g, size_t cap)
+{
+    map_init(&g->by_row);
+    g->at = ARENA_ARRAY(&cx->arena, struct partition_delta, cap + 1);
+    g->n = 0;
+    g->cap = cap;
+    return g->at ? 0 : ctx_nomem(cx);
+}
+
+static int group_of(struct ctx *cx, const struct table_traits *t, struct groups *g, str row,
+                    struct partition_delta **ret)
+{
+    struct partition_delta *d = map_get(&g->by_row, row);
+    if (!d) {
+        ASSERT(g->n < g->cap);
+        d = &g->at[g->n++];
+        *d = (struct partition_delta){0};
+        TRY(named(cx, t, row, d));
+        if (map_put(&g->by_row, row, d) < 0)
+            return ctx_nomem(cx);
+    }
+    *ret = d;
+    return 0;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct partition_delta *x = a, *y = b;
+    return str_cmp(x->key, y->key);
+}
+
+static bool join(struct partition_delta *into, const struct partition_delta *d)
+{
+    bool fits = add_up(&into->records, d->records, true);
+    fits = add_up(&into->file_size_bytes, d->file_size_bytes, true) && fits;
+    into->file_count += d->file_count;
+    if (d->last_file_ms > into->last_file_ms)
+        into->last_file_ms = d->last_file_ms;
+    if (d->buckets > into->buckets)
+        into->buckets = d->buckets;
+    return fits;
+}
+
+/* Sorted by name, each once. */
+static int groups_end(struct ctx *cx, struct groups *g)
+{
+    size_t k = 0;
+    if (g->n > 1)
+        qsort(g->at, g->n, sizeof *g->at, by_key);
+    for (size_t i = 0; i < g->n; i++) {
+        delta_done(&g->at[i]);
+        if (!k || !str_eq(g->at[k - 1].key, g->at[i].key))
+            g->at[k++] = g->at[i];
+        else if (!join(&g->at[k - 1], &g->at[i]))
+            return too_much(cx);
+    }
+    g->n = k;
+    return 0;
+}
+
 static int by_partition(struct ctx *cx, const struct table_traits *t, const struct commit_facts *f,
                         struct partition_delta **ret, size_t *ret_n)
 {
-    CLEANUP(map_done) struct map seen;
-    struct partition_delta *d = ARENA_ARRAY(&cx->arena, struct partition_delta, f->n_entries + 1);
-    size_t n = 0;
-    map_init(&seen);
-    if (!d)
-        return ctx_nomem(cx);
+    CLEANUP(groups_done) struct groups g;
+    TRY(groups_init(cx, &g, f->n_entries));
     for (size_t i = 0; i < f->n_entries; i++) {
-        const struct fact *e = &f->entries[i];
-        struct partition_delta *at = map_get(&seen, e->f.partition);
-        if (!at) {
-            at = &d[n++];
-            *at = (struct partition_delta){0};
-            TRY(partition_delta_names(cx, t, e->f.partition, at));
-            if (map_put(&seen, e->f.partition, at) < 0)
-                return ctx_nomem(cx);
-        }
-        if (!count(at, e))
-            return E_TOOBIG;
+        struct partition_delta *d;
+        TRY(group_of(cx, t, &g, f->entries[i].f.partition, &d));
+        if (!count(d, &f->entries[i]))
+            return too_much(cx);
     }
-    for (size_t i = 0; i < n; i++)
-        delta_done(&d[i]);
-    *ret = d;
-    *ret_n = n;
+    TRY(groups_end(cx, &g));
+    *ret = g.at;
+    *ret_n = g.n;
+    return 0;
+}
+
+/* Files come in no order: of several bucket counts it has the greatest. */
+static bool count_live(struct partition_delta *d, const struct table_file *f)
+{
+    struct fact e = {.added = true, .f = *f};
+    int64_t before = d->file_count ? d->buckets : INT64_MIN;
+    bool fits = count(d, &e);
+    if (before > d->buckets)
+        d->buckets = before;
+    return fits;
+}
+
+int state_sums(struct ctx *cx, const struct table_traits *t, const struct table_state *st,
+               struct partition_delta **ret, size_t *ret_n)
+{
+    CLEANUP(groups_done) struct groups g;
+    struct state_cursor at;
+    struct state_view v;
+    TRY(groups_init(cx, &g, state_info(st).partitions));
+    state_all(st, &at);
+    while (state_next(st, &at, &v)) {
+        struct partition_delta *d;
+        TRY(group_of(cx, t, &g, v.f.partition, &d));
+        if (!count_live(d, &v.f))
+            return too_much(cx);
+    }
+    TRY(groups_end(cx, &g));
+    *ret = g.at;
+    *ret_n = g.n;
     return 0;
 }
 

@@ -9,6 +9,8 @@
 #include "proto/base/mem.h"
 #include "proto/json/json.h"
 
+#define DECODE_MAX ((size_t)256 << 20) /* a snapshot as values */
+
 static void body_write(struct buf *b, const struct snapshot *s, const struct totals *t)
 {
     struct json_out o;
@@ -165,6 +167,24 @@ void branch_publish(struct branch *br, struct head *h)
         atomic_store(&br->schema_behind, true);
     if (old != h)
         head_unref(old);
+}
+
+/* Readers get the same snapshot with better numbers; whether it may be shown at once stays as it is. */
+void branch_head_totals(struct branch *br, const struct totals *t)
+{
+    struct ctx own;
+    struct snapshot s;
+    struct head *old = br->head, *h = NULL;
+    ctx_init(&own, DECODE_MAX);
+    if (snapshot_decode_file(&own, old->json, STR_LIT("head"), &s) == 0)
+        h = head_new(&own, &s, t, old->recorded_ms);
+    ctx_done(&own);
+    if (!h)
+        return;
+    pthread_mutex_lock(&br->mu);
+    br->head = h;
+    pthread_mutex_unlock(&br->mu);
+    head_unref(old);
 }
 
 void branch_unsettle(struct branch *br)

@@ -164,7 +164,6 @@ int history_apply(struct ctx *cx, struct branch *br, const struct snapshot *to,
     IGNORE(branch_set_intent(br, 0, STR_NONE, STR_NONE));
     outcome_ring_forget(&br->recent, forget_above);
     branch_forget_users(br);
-    partitioning_forget(br);
     branch_traits_forget(br);
     branch_publish(br, h ? head_ref(h) : br->head);
     if (atomic_load(&br->state_text) != head_text(br->head))

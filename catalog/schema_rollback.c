@@ -138,6 +138,7 @@ int branch_rollback_schema(struct ctx *cx, struct branch *br, int64_t target)
     TRY(branch_may_change(cx, br));
     TRY(schema_of_branch(cx, br, &at));
     TRY(schema_catch_up(cx, &at));
+    branch_traits_forget(br);
     known = target >= 0;
     if (known)
         TRY(branch_schema_known(cx, br, target, &known));

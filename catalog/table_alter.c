@@ -128,9 +128,9 @@ static int alter_row(struct ctx *cx, struct branch *br, const struct json *chang
 int table_alter(struct ctx *cx, struct branch *br, const struct json *changes)
 {
     TRY(ctx_check_deadline(cx));
-    partitioning_forget(br);
-    branch_traits_forget(br);
-    TRY(br->table->managed ? alter_files(cx, br, changes) : alter_row(cx, br, changes));
+    int rc = br->table->managed ? alter_files(cx, br, changes) : alter_row(cx, br, changes);
+    branch_traits_forget(br); /* also after an error: what is recorded by then is not known */
+    TRY(rc);
     log_info("catalog", "table.altered", LS("table", branch_full_name(cx, br)),
              LS("by", cx->principal), LS("req", cx->request_id));
     return 0;

@@ -84,7 +84,6 @@ void table_branch_free(struct branch *br)
     if (br->forked)
         atomic_fetch_sub(&br->table->cat->n_forked, 1);
     pending_free(br->pending);
-    partitioning_forget(br);
     head_unref(br->head);
     branch_forget_users(br);
     map_done(&br->users);

@@ -265,8 +265,11 @@ static int schema_now(struct ctx *cx, struct branch *br, struct table_row *row)
     if (!behind && !br->table->external && layout_is_main(str_of(br->name)))
         return 0;
     int rc = schema_of_branch(cx, br, &at);
+    int64_t before = rc == 0 ? at.id : 0;
     if (rc == 0)
         rc = schema_load(cx, &at);
+    if (rc < 0 || at.id != before)
+        branch_traits_forget(br);
     if (rc < 0) {
         atomic_store(&br->schema_behind, behind);
         return rc;

@@ -6,6 +6,7 @@
 #include "proto/json/json.h"
 
 #define TRAITS_MAX_BYTES ((size_t)256 << 20)
+#define TOTALS_KEYS_MAX  100 /* columns; each spec of a request is searched for each of them */
 
 static int columns(struct ctx *cx, struct table_traits *t)
 {
@@ -32,6 +33,7 @@ static int options(struct ctx *cx, struct table_traits *t)
     TRY(opt_bool(cx, o, "partition.legacy-name", &t->naming.legacy));
     TRY(opt_bool(cx, o, "row-tracking.enabled", &t->row_ids));
     TRY(opt_bool(cx, o, "metastore.partitioned-table", &t->partition_totals));
+    t->partition_totals &= t->partition.n <= TOTALS_KEYS_MAX;
     TRY(opt_bool(cx, o, "index-file-in-data-file-dir", &t->index_in_data_dir));
     t->naming.default_name = opt_text(o, "partition.default-name");
     if (!t->naming.default_name.p)

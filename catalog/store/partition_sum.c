@@ -39,6 +39,18 @@ void partition_commit(struct partition_delta *sum, const struct partition_delta 
     sum->buckets = d->buckets;
 }
 
+bool partition_same(const struct partition_delta *a, const struct partition_delta *b)
+{
+    return a->records == b->records && a->file_size_bytes == b->file_size_bytes &&
+           a->file_count == b->file_count && a->last_file_ms == b->last_file_ms &&
+           a->buckets == b->buckets;
+}
+
+bool partition_measured(const struct partition_delta *sum)
+{
+    return sum->records >= 0 || sum->file_size_bytes >= 0 || sum->file_count >= 0;
+}
+
 bool partition_empty(const struct partition_delta *sum)
 {
     return sum->records <= 0 && sum->file_size_bytes <= 0 && sum->file_count <= 0;

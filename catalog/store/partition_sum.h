@@ -9,6 +9,9 @@
 void partition_unknown(struct partition_delta *sum);
 /* What a commit did: sums, whose total is replaced if it was unknown; the later file; its buckets. */
 void partition_commit(struct partition_delta *sum, const struct partition_delta *d);
+bool partition_same(const struct partition_delta *a, const struct partition_delta *b);
+/* Did anybody ever measure it? */
+bool partition_measured(const struct partition_delta *sum);
 /* After a commit that named it: is nothing left of it? */
 bool partition_empty(const struct partition_delta *sum);
 /* What somebody measured: each member that is known is added, or set. Buckets stay. */

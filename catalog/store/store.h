@@ -258,6 +258,14 @@ struct store_conflicts_in { /* newest (highest id) first */
     int64_t limit;
 };
 
+struct store_partitions_set { /* what the partitions have at the head of this id and epoch */
+    str table_id, branch;
+    int64_t expect_epoch, expect_head_id, now_ms;
+    str by;
+    struct partition_delta *sums; /* by key, ascending, each once */
+    size_t n;
+};
+
 struct store;
 struct store_ops {
     void (*free)(struct store *st);
@@ -382,9 +390,13 @@ struct store_ops {
      * later file; the last bucket count. A partition whose three counts are not above 0 after a commit
      * that named it is gone. Stops after the commit that reaches rows_max changes, and before the
      * newest `keep` commits. rollback_finish forgets what was not folded above its target; if more was
-     * folded, or a commit came without deltas, the totals are unknown from then on. */
+     * folded, or a commit came without deltas, the totals are unknown until partitions_set. */
     int (*partitions_fold)(struct store *st, struct ctx *cx, str table_id, str branch, int64_t keep,
                            int64_t rows_max, enum partitions_are *ret); /* E_NOTFOUND */
+    /* The totals are these, whatever was known before; nothing is left to fold. Rows that stay keep who
+     * made them and `done`; those whose numbers stay are not touched; a row that is not named stays if
+     * nobody ever measured it (all three counts below 0), else it goes. E_RACE, E_NOTFOUND. */
+    int (*partitions_set)(struct store *st, struct ctx *cx, const struct store_partitions_set *in);
     /* Of what is folded. E_UNSUPPORTED when the totals are unknown. */
     int (*partitions_list)(struct store *st, struct ctx *cx, const struct store_partitions_in *in,
                            struct partition_row **ret, size_t *ret_n);

@@ -241,6 +241,7 @@ static const struct store_ops mem_ops = {
     .branch_rename = sm_branch_rename,
     .intents_open = sm_intents_open,
     .partitions_fold = sm_partitions_fold,
+    .partitions_set = sm_partitions_set,
     .partitions_list = sm_partitions_list,
     .partitions_find = sm_partitions_find,
     .partitions_create = sm_partitions_create,

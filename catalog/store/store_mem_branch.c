@@ -171,8 +171,8 @@ int sm_head_set(struct ctx *cx, struct m_branch *b, const struct head_row *in)
     return 0;
 }
 
-static int branch_expect(struct ctx *cx, const struct m_branch *b, str name, int64_t epoch,
-                         int64_t head_id)
+int sm_branch_expect(struct ctx *cx, const struct m_branch *b, str name, int64_t epoch,
+                     int64_t head_id)
 {
     if (b->epoch == epoch && b->head.id == head_id)
         return 0;
@@ -238,7 +238,7 @@ int sm_commit_record(struct store *st, struct ctx *cx, const struct store_commit
     struct m_branch *b;
     FREE struct m_audit *audit = NULL;
     TRY(sm_branch_find(s, cx, in->table_id, in->branch, &b));
-    TRY(branch_expect(cx, b, in->branch, in->expect_epoch, in->expect_head_id));
+    TRY(sm_branch_expect(cx, b, in->branch, in->expect_epoch, in->expect_head_id));
     TRY(outcome_room(cx, b));
     TRY(sm_audit_new(cx, &in->audit, &audit));
     FREE struct m_deltas *deltas = NULL;
@@ -305,7 +305,7 @@ int sm_intent_begin(struct store *st, struct ctx *cx, const struct store_intent_
                             "another operation on branch %.*s is not finished; try again later",
                             STR(row.branch));
         if (in->bump_epoch)
-            TRY(branch_expect(cx, b, row.branch, in->expect_epoch, in->expect_head_id));
+            TRY(sm_branch_expect(cx, b, row.branch, in->expect_epoch, in->expect_head_id));
         row.epoch = b->epoch + in->bump_epoch;
     }
     if (row.reserves.len)

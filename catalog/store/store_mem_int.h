@@ -198,6 +198,8 @@ struct m_branch **sm_branch_at(struct m_table *t, str name); /* NULL: none */
 int sm_branch_name_free(struct store_mem *s, struct ctx *cx, str table_id, str name) WARN_UNUSED;
 int sm_branch_find(struct store_mem *s, struct ctx *cx, str table_id, str branch,
                    struct m_branch **ret) WARN_UNUSED;
+int sm_branch_expect(struct ctx *cx, const struct m_branch *b, str name, int64_t epoch,
+                     int64_t head_id) WARN_UNUSED; /* E_RACE */
 /* The open intent `id` of this branch. E_NOTFOUND */
 int sm_intent_of(struct store_mem *s, struct ctx *cx, int64_t id, str table_id, str branch,
                  struct m_intent ***ret) WARN_UNUSED;
@@ -271,6 +273,7 @@ int sm_branch_rename(struct store *st, struct ctx *cx, const struct store_branch
 int sm_prune(struct store *st, struct ctx *cx, const struct store_prune_in *in, bool *ret_more);
 int sm_partitions_fold(struct store *st, struct ctx *cx, str table_id, str branch, int64_t keep,
                        int64_t rows_max, enum partitions_are *ret);
+int sm_partitions_set(struct store *st, struct ctx *cx, const struct store_partitions_set *in);
 int sm_partitions_list(struct store *st, struct ctx *cx, const struct store_partitions_in *in,
                        struct partition_row **ret, size_t *ret_n);
 int sm_partitions_find(struct store *st, struct ctx *cx, str table_id, str branch, const str *keys,

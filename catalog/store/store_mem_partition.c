@@ -274,6 +274,59 @@ int sm_partitions_tidy(struct store *st, struct ctx *cx, int64_t keep, int64_t r
     return 0;
 }
 
+/* --- setting ---------------------------------------------------------------------------------- */
+
+/* Out with what was measured and is not named. */
+static void rows_keep(struct rows *r, const struct store_partitions_set *in)
+{
+    for (size_t i = r->n; i-- > 0;) {
+        const struct partition_delta *s = &r->at[i].row.sum;
+        bool stays = !partition_measured(s);
+        for (size_t k = 0; k < in->n && !stays; k++)
+            stays = str_eq(in->sums[k].key, s->key);
+        if (!stays)
+            rows_remove(r, i);
+    }
+}
+
+static int rows_put(struct ctx *cx, struct rows *r, const struct store_partitions_set *in,
+                    const struct partition_delta *d)
+{
+    bool there;
+    size_t i = rows_find(r, d->key, &there);
+    struct partition_row row = {.sum = *d,
+                                .stamp = {.created_by = in->by, .created_ms = in->now_ms}};
+    if (there && partition_same(&r->at[i].row.sum, d))
+        return 0;
+    if (there) {
+        row = r->at[i].row;
+        str key = row.sum.key, spec = row.sum.spec_json;
+        row.sum = *d;
+        row.sum.key = key;
+        row.sum.spec_json = spec;
+    }
+    row.stamp.updated_by = in->by;
+    row.stamp.updated_ms = in->now_ms;
+    return there ? rows_set(cx, r, i, &row) : rows_insert(cx, r, i, &row);
+}
+
+int sm_partitions_set(struct store *st, struct ctx *cx, const struct store_partitions_set *in)
+{
+    LOCKED(st);
+    FREE_ROWS struct rows r = {0};
+    struct m_branch *b;
+    TRY(sm_branch_find(s, cx, in->table_id, in->branch, &b));
+    TRY(sm_branch_expect(cx, b, in->branch, in->expect_epoch, in->expect_head_id));
+    TRY(rows_copy(cx, &b->parts, &r));
+    rows_keep(&r, in);
+    for (size_t i = 0; i < in->n; i++)
+        TRY(rows_put(cx, &r, in, &in->sums[i]));
+    sm_parts_cut(&b->parts, -1);
+    rows_swap(&b->parts, &r);
+    b->parts.folded = b->head.id;
+    return 0;
+}
+
 /* --- reading ---------------------------------------------------------------------------------- */
 
 static int give(struct ctx *cx, const struct m_part *p, struct partition_row *to)

@@ -86,6 +86,7 @@ static const struct store_ops sqlite_ops = {
     .branch_rename = sq_branch_rename,
     .intents_open = sq_intents_open,
     .partitions_fold = sq_partitions_fold,
+    .partitions_set = sq_partitions_set,
     .partitions_list = sq_partitions_list,
     .partitions_find = sq_partitions_find,
     .partitions_create = sq_partitions_create,

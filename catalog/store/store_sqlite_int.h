@@ -310,6 +310,7 @@ int sq_branch_rename(struct store *st, struct ctx *cx, const struct store_branch
 int sq_intents_open(struct store *st, struct ctx *cx, struct intent_row **ret, size_t *ret_n);
 int sq_partitions_fold(struct store *st, struct ctx *cx, str table_id, str branch, int64_t keep,
                        int64_t rows_max, enum partitions_are *ret);
+int sq_partitions_set(struct store *st, struct ctx *cx, const struct store_partitions_set *in);
 int sq_partitions_list(struct store *st, struct ctx *cx, const struct store_partitions_in *in,
                        struct partition_row **ret, size_t *ret_n);
 int sq_partitions_find(struct store *st, struct ctx *cx, str table_id, str branch, const str *keys,

@@ -1,4 +1,4 @@
-/* store_sqlite_partition.c - totals of partitions: kept as commits told them, folded when needed.
+/* store_sqlite_partition.c - totals of partitions: kept as commits changed them, folded when needed.
  *
  * A commit adds one row to partition_deltas and touches no totals, so that it costs the same however
  * many partitions it changed. Folding turns the oldest rows into totals and deletes them.
@@ -7,11 +7,11 @@
  *  - F >= 0: the rows of partition_deltas are those of the snapshots F+1 .. L without a gap, and
  *    `partitions` are the totals at F. They are known if L, which is F when there are none, is the
  *    head. A commit that would leave a gap makes them unknown.
- *  - F < 0: unknown for good; no deltas are kept.
- * So what makes totals unknown - a snapshot that was adopted, a commit without statistics, an option
- * that was switched on late - needs no mark of its own: it is the delta that is missing.
+ *  - F < 0: unknown until they are set; no deltas are kept.
+ * So what makes totals unknown - a rollback past F, a commit whose deltas are not known, an option that
+ * was switched on late - needs no mark of its own: it is the delta that is missing.
  *
- * Format of `deltas`, in the order of the commit's statistics, numbers little-endian: key length u32,
+ * Format of `deltas`, in the order that they came in, numbers little-endian: key length u32,
  * spec length u32, records, bytes, files, last file, buckets i64, key, spec.
  *
  * Thread rule: reads on the caller's thread, functions named tx_* and sq_partitions_* on the writer's. */
@@ -367,6 +367,78 @@ int sq_partitions_fold(struct store *st, struct ctx *cx, str table_id, str branc
         TRY(sq_write(sqlite_of(st), cx, tx_fold, &io));
     *ret = io.is;
     return 0;
+}
+
+/* --- setting ---------------------------------------------------------------------------------- */
+
+/* Rows that somebody measured once, in the order of keys. */
+static const char SQL_MEASURED[] = "SELECT key FROM partitions WHERE branch_rid = ?1"
+                                   " AND (records >= 0 OR bytes >= 0 OR files >= 0) ORDER BY key";
+
+/* Those of them that `in` does not name, in the context's arena. */
+static int find_gone(struct conn *c, struct ctx *cx, int64_t rid,
+                     const struct store_partitions_set *in, str **ret, size_t *ret_n)
+{
+    STMT q = NULL;
+    str *keys = NULL;
+    size_t n = 0, cap = 0, at = 0;
+    int row;
+    TRY(SQL_OPEN(cx, c, SQL_MEASURED, &q, AI(rid)));
+    while ((row = sq_step(cx, c, q)) > 0) {
+        struct cols cols = sq_cols(cx, q);
+        str key = sq_col_str(&cols);
+        TRY(sq_cols_end(&cols));
+        while (at < in->n && str_cmp(in->sums[at].key, key) < 0)
+            at++;
+        if (at < in->n && str_eq(in->sums[at].key, key))
+            continue;
+        keys = sq_grow(cx, keys, n, &cap, sizeof(*keys));
+        if (!keys)
+            return ctx_nomem(cx);
+        keys[n++] = key;
+    }
+    *ret = keys;
+    *ret_n = n;
+    return row;
+}
+
+static int set_rows(struct conn *c, struct ctx *cx, const struct hand *h,
+                    const struct store_partitions_set *in)
+{
+    str *gone = NULL;
+    size_t n = 0;
+    TRY(find_gone(c, cx, h->rid, in, &gone, &n));
+    for (size_t i = 0; i < n; i++)
+        TRY(SQL_RUN(cx, c, SQL_UNMAKE, NULL, AI(h->rid), AT(gone[i])));
+    for (size_t i = 0; i < in->n; i++) {
+        struct partition_delta was = {.key = in->sums[i].key};
+        int there = sum_read(c, cx, h->rid, &was);
+        TRY(there);
+        if (!there)
+            TRY(sum_make(c, cx, h, &in->sums[i], NULL));
+        else if (!partition_same(&was, &in->sums[i]))
+            TRY(sum_write(c, cx, h, &in->sums[i]));
+    }
+    return 0;
+}
+
+static int tx_set(struct conn *c, struct ctx *cx, void *p)
+{
+    const struct store_partitions_set *in = p;
+    struct branch_at at;
+    TRY(sq_branch_find(c, cx, in->table_id, in->branch, &at));
+    TRY(sq_branch_expect(cx, &at, in->branch, in->expect_epoch, in->expect_head_id));
+    struct hand h = {.rid = at.rid, .at_ms = in->now_ms, .by = in->by};
+    TRY(set_rows(c, cx, &h, in));
+    TRY(SQL_RUN(cx, c, SQL_FORGET, NULL, AI(at.rid), AI(-1)));
+    TRY(SQL_RUN(cx, c, SQL_STATE_MAKE, NULL, AI(at.rid)));
+    return SQL_RUN(cx, c, SQL_SET_FOLDED, NULL, AI(at.rid), AI(at.head_id));
+}
+
+int sq_partitions_set(struct store *st, struct ctx *cx, const struct store_partitions_set *in)
+{
+    struct store_partitions_set copy = *in;
+    return sq_write(sqlite_of(st), cx, tx_set, &copy);
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */

@@ -2,20 +2,12 @@
 #ifndef LATCH_PROTO_API_API_COMMIT_H
 #define LATCH_PROTO_API_API_COMMIT_H
 
-#include "proto/api/api_partition.h"
+#include "proto/api/api_common.h"
 
-struct api_stats {                                /* over all partitions of the commit */
-    int64_t records, file_size_bytes, file_count; /* sums of deltas: may be negative */
-    int64_t last_file_creation_ms;                /* the newest; 0: no partition told one */
-    bool known;                                   /* false: the client sent no statistics */
-};
 struct api_commit {
     str table_id;                /* STR_NONE: null */
     str base_uuid;               /* STR_NONE: null */
     const struct json *snapshot; /* an object, not looked into */
-    struct api_stats stats;
-    struct api_stat *partitions; /* the same one by one, as they came; none when it is not known */
-    size_t n_partitions;
 };
 
 int api_commit_decode(struct ctx *cx, const struct json *body, struct api_commit *ret) WARN_UNUSED;

@@ -23,8 +23,8 @@ static int decode_stat(struct ctx *cx, const struct json *item, const char *path
     return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE, "%s.totalBuckets does not fit 32 bits", path);
 }
 
-int api_stats_decode(struct ctx *cx, const struct json *body, const char *key,
-                     struct api_stat **ret, size_t *ret_n, bool *ret_given)
+static int decode_stats(struct ctx *cx, const struct json *body, const char *key,
+                        struct api_stat **ret, size_t *ret_n)
 {
     const struct json *list;
     TRY(json_opt_arr(cx, body, "", key, &list));
@@ -39,7 +39,6 @@ int api_stats_decode(struct ctx *cx, const struct json *body, const char *key,
     }
     *ret = stats;
     *ret_n = n;
-    *ret_given = list != NULL;
     return 0;
 }
 
@@ -75,11 +74,10 @@ int api_partitions_create_decode(struct ctx *cx, const struct json *body,
                                  struct api_partitions_create *ret)
 {
     struct api_partitions_create out = {0};
-    bool given;
     TRY(decode_specs(cx, body, "partitionSpecs", API_PARTITIONS_MAX, &out.specs));
     TRY(json_opt_bool(cx, body, "", "ignoreIfExists", true, &out.ignore_if_exists));
     TRY(json_opt_bool(cx, body, "", "replaceStatistics", false, &out.replace));
-    TRY(api_stats_decode(cx, body, "partitionStatistics", &out.stats, &out.n_stats, &given));
+    TRY(decode_stats(cx, body, "partitionStatistics", &out.stats, &out.n_stats));
     if (out.n_stats > API_PARTITIONS_MAX)
         return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE,
                         "partitionStatistics has %zu items; at most %d are taken in one request",

@@ -1,4 +1,4 @@
-/* api_partition.h - bodies of the partition routes, and the statistics of partitions in a commit. */
+/* api_partition.h - bodies of the partition routes. */
 #ifndef LATCH_PROTO_API_API_PARTITION_H
 #define LATCH_PROTO_API_API_PARTITION_H
 
@@ -7,14 +7,10 @@
 #define API_PARTITIONS_MAX       10000 /* in one request that creates, drops or marks them */
 #define API_PARTITIONS_NAMED_MAX 1000  /* in one that asks for them; clients keep to it too */
 
-struct api_stat {            /* of one partition; in a commit the counts are what it changed */
+struct api_stat {            /* of one partition */
     const struct json *spec; /* an object of strings; NULL: none was given */
     int64_t records, file_size_bytes, file_count, last_file_ms, buckets;
 };
-/* The array `key` of body. *ret_given: it is there and not null. */
-int api_stats_decode(struct ctx *cx, const struct json *body, const char *key,
-                     struct api_stat **ret, size_t *ret_n, bool *ret_given) WARN_UNUSED;
-
 struct api_partitions_create {
     const struct json *specs; /* an array of objects of strings, here and below */
     bool ignore_if_exists, replace;

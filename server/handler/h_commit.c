@@ -48,13 +48,6 @@ static int decode(struct request *rq, struct commit_in *ret)
         .table_id = in.table_id,
         .base_uuid = in.base_uuid,
         .snapshot = in.snapshot,
-        .stats = {.records = in.stats.records,
-                  .file_size_bytes = in.stats.file_size_bytes,
-                  .file_count = in.stats.file_count,
-                  .last_file_creation_ms = in.stats.last_file_creation_ms,
-                  .known = in.stats.known},
-        .partitions = in.partitions,
-        .n_partitions = in.n_partitions,
     };
     return 0;
 }

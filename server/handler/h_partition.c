@@ -1,8 +1,9 @@
 /* h_partition.c - partitions of a table: listed, by name or filter; made, dropped, marked as done.
  *
- * 501 is an answer of the protocol, for tables whose totals are not kept or not known: clients then
- * list the partitions from the manifests. Reading is done on a worker once the branch is settled;
- * changes have an order with commits and run on the branch's strand. A filter is a predicate that
+ * 501 is an answer of the protocol, for tables whose totals are not kept or cannot be known: clients then
+ * list the partitions from the manifests. Reading is done on a worker once the branch is settled, or,
+ * when it turns out that the totals must be counted first, in the same turn on the branch's strand.
+ * Changes have an order with commits and run there. A filter is a predicate that
  * clients apply once more themselves, so an answer may hold more than it matches. */
 #include "proto/api/api_partition.h"
 #include "server/handler/handlers.h"
@@ -14,6 +15,7 @@ struct listing {
     struct h_settled settled; /* first */
     struct page_in page;
     const struct json *specs;
+    int (*read)(struct request *rq);
 };
 
 /* limit 0: not a page. The token of the key "", of a table without partition keys, would be taken for
@@ -40,13 +42,28 @@ static int answer(struct request *rq, const struct partition_row *rows, size_t n
                                  full ? rows[n - 1].sum.key : STR_NONE);
 }
 
+static int count_turn(struct request *rq)
+{
+    struct listing *l = rq->state;
+    TRY(branch_partitions_count(&rq->cx, l->settled.br));
+    return l->read(rq);
+}
+
+static int read_begin(struct request *rq)
+{
+    struct listing *l = rq->state;
+    int rc = l->read(rq);
+    return rc == CAT_NEED ? h_to_strand(rq, l->settled.br, count_turn) : rc;
+}
+
 static int read_settled(struct request *rq, struct listing *l, int (*read)(struct request *rq))
 {
+    l->read = read;
     TRY(h_open_branch(rq, &l->settled.br));
     if (branch_has_commits(l->settled.br))
-        return h_settle(rq, &l->settled, read);
+        return h_settle(rq, &l->settled, read_begin);
     rq->state = l;
-    return read(rq);
+    return read_begin(rq);
 }
 
 static int read_page(struct request *rq)
@@ -54,7 +71,9 @@ static int read_page(struct request *rq)
     struct listing *l = rq->state;
     struct partition_row *rows;
     size_t n;
-    TRY(branch_partitions(&rq->cx, l->settled.br, &l->page, &rows, &n));
+    int rc = branch_partitions(&rq->cx, l->settled.br, &l->page, &rows, &n);
+    if (rc != 0)
+        return rc;
     return answer(rq, rows, n, l->page.limit);
 }
 
@@ -87,7 +106,9 @@ static int read_named(struct request *rq)
     struct listing *l = rq->state;
     struct partition_row *rows;
     size_t n;
-    TRY(branch_partitions_named(&rq->cx, l->settled.br, l->specs, &rows, &n));
+    int rc = branch_partitions_named(&rq->cx, l->settled.br, l->specs, &rows, &n);
+    if (rc != 0)
+        return rc;
     return answer(rq, rows, n, 0);
 }
 

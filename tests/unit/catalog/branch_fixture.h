@@ -265,7 +265,7 @@ FN struct draft fx_step(struct fx *f, const struct draft *prev, int64_t schema)
 {
     struct draft d = fx_next(f, prev && prev->id ? prev : NULL, "u", true);
     snprintf(d.uuid, sizeof d.uuid, "00000000-0000-4000-8000-%012d", f->seq);
-    d.stats.file_size_bytes = 100;
+    d.size = 100;
     d.schema_id = schema;
     return d;
 }

@@ -92,6 +92,7 @@
     X(branch_rename, 1)                                                                            \
     X(intents_open, 0)                                                                             \
     X(partitions_fold, 1)                                                                          \
+    X(partitions_set, 1)                                                                           \
     X(partitions_list, 0)                                                                          \
     X(partitions_find, 0)                                                                          \
     X(partitions_create, 1)                                                                        \
@@ -559,6 +560,11 @@ static int bst_partitions_fold(struct store *st, struct ctx *cx, str id, str bra
                                int64_t max, enum partitions_are *ret)
 {
     BST(partitions_fold, id, branch, keep, max, ret);
+}
+static int bst_partitions_set(struct store *st, struct ctx *cx,
+                              const struct store_partitions_set *in)
+{
+    BST(partitions_set, in);
 }
 static int bst_partitions_list(struct store *st, struct ctx *cx,
                                const struct store_partitions_in *in, struct partition_row **ret,
@@ -1217,9 +1223,7 @@ struct draft { /* a snapshot and its commit request */
     const char *extra;     /* more members: ",\"x\":1" */
     const char *long_user; /* instead of user */
     str table_id;
-    struct stat_delta stats;
-    const struct api_stat *partitions; /* what it says of each */
-    size_t n_partitions;
+    int64_t size, ms;    /* of the file that it adds, unless `entries` says what it does */
     bool no_files;       /* what it names is not written */
     int64_t deadline_ms; /* of the request */
 
@@ -1253,7 +1257,8 @@ FN struct draft fx_next(struct fx *f, const struct draft *prev, const char *user
                       .total = prev ? prev->total + 10 : 10,
                       .delta = 10,
                       .kind = "APPEND",
-                      .stats = {10, 1000, 1, 5000 + f->seq, true}};
+                      .size = 1000,
+                      .ms = 5000 + f->seq};
     d.no = ++f->seq;
     d.prev = fx_past_of(f, prev);
     snprintf(d.user, sizeof d.user, "%s", user);
@@ -1319,15 +1324,15 @@ FN bool fx_follows(const struct draft *d, const struct draft *head)
 /* The entries of its delta list, in its manifest. */
 FN const struct fx_entry *fx_entries(struct fx *f, const struct draft *d, size_t *ret_n)
 {
-    bool odd = d->stats.file_size_bytes < 0 || d->stats.file_size_bytes > FX_SIZE_MAX;
+    assert_true(d->size >= 0 && d->size <= FX_SIZE_MAX);
     *ret_n = d->n_entries;
     if (d->entries || d->delta == 0)
         return d->entries;
     struct fx_entry *e = ARENA_NEW(&f->cx.arena, struct fx_entry);
     assert_non_null(e);
     *e = (struct fx_entry){.rows = d->delta > 0 && d->delta < 1000000 ? d->delta : 10,
-                           .size = odd ? 1000 : d->stats.file_size_bytes,
-                           .ms = d->stats.last_file_creation_ms,
+                           .size = d->size,
+                           .ms = d->ms,
                            .schema_id = d->schema_id,
                            .name = fx_text(f, "data-%d-0.orc", d->no)};
     *ret_n = 1;
@@ -1490,10 +1495,7 @@ FN int fx_commit(struct fx *f, const char *object, const struct draft *d, bool *
     fx_begin(&cx);
     cx.deadline_ms = d->deadline_ms;
     struct commit_in in = {.table_id = d->table_id,
-                           .base_uuid = d->has_base ? str_of(d->base_uuid) : STR_NONE,
-                           .stats = d->stats,
-                           .partitions = d->partitions,
-                           .n_partitions = d->n_partitions};
+                           .base_uuid = d->has_base ? str_of(d->base_uuid) : STR_NONE};
     str text = fx_snapshot(f, d);
     int rc = json_parse(&cx, text, "test", &in.snapshot);
     if (rc == 0)

@@ -2,7 +2,7 @@
  * the data files themselves, written by manifest/'s own writers.
  *
  * A draft knows the draft that it follows, so its base list is what that one's base and delta lists hold.
- * By default a commit adds one file, of as many rows and bytes as its statistics say; `entries` says
+ * By default a commit adds one file, of the rows and bytes that the draft says; `entries` says
  * otherwise. All is made anew from the draft whenever it is asked for, so a draft may be changed until
  * the next one follows it. Included by fixture.h. */
 #ifndef LATCH_TESTS_UNIT_CATALOG_FIXTURE_META_H
@@ -14,7 +14,7 @@
 #include "manifest/partition_path.h"
 
 #define FX_EMPTY_ROW str_n("\0\0\0\0\0\0\0\0\0\0\0\0", 12)
-#define FX_SIZE_MAX  65536 /* of the data file of a commit that says nothing of it */
+#define FX_SIZE_MAX  65536 /* of a data file that is written */
 
 struct fx_entry { /* of a manifest */
     bool del;

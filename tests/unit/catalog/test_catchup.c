@@ -75,7 +75,7 @@ static void a_foreign_snapshot_is_adopted(void **state)
         head_is(&g);
         assert_int_equal(s.totals.file_count, g.id); /* its files tell */
         assert_int_equal(s.totals.file_size_bytes, g.id * 1000);
-        assert_int_equal(s.totals.last_file_creation_ms, g.stats.last_file_creation_ms);
+        assert_int_equal(s.totals.last_file_creation_ms, g.ms);
         assert_true(fx_answer(&f, "t", &g)); /* its outcome is its JSON's */
         assert_true(fx_answer(&f, "t", &d));
         d = g;

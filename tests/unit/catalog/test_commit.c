@@ -122,7 +122,6 @@ static void the_body_of_get_snapshot(void **state)
     struct draft d = fx_next(&f, NULL, "u", true);
     d.entries = two;
     d.n_entries = 2;
-    d.stats = (struct stat_delta){10, 77, 7, 777, true}; /* what is posted beside it is not asked */
     assert_true(fx_answer(&f, "t", &d));
     struct seen s;
     OK(&f, fx_head(&f, "t", &s));
@@ -606,16 +605,6 @@ static struct totals totals(void)
     return s.totals;
 }
 
-/* The posted statistics say nonsense everywhere here: counts come from the files. */
-static void lie(struct draft *d, int i)
-{
-    static const struct stat_delta lies[] = {
-        {1, INT64_MAX, 1, 1, true}, {1, 1, INT64_MAX, 1, true}, {1, -1000000, 1, 1, true},
-        {1, 1, -1000000, 1, true},  {1, INT64_MIN, 0, 1, true}, {1, 5, 1, 1, false},
-    };
-    d->stats = lies[i % 6];
-}
-
 #define FILE_(n, rows_, size_, ms_)                                                                \
     {                                                                                              \
         .rows = (rows_), .size = (size_), .ms = (ms_), .name = { n, 1 }                            \
@@ -630,12 +619,10 @@ static void totals_are_summed(void **state)
     struct draft d = fx_next(&f, NULL, "u", true);
     d.entries = two;
     d.n_entries = 2;
-    lie(&d, 0);
     assert_true(fx_answer(&f, "t", &d));
     struct draft e = fx_next(&f, &d, "u", true);
     e.entries = &gone;
     e.n_entries = 1;
-    lie(&e, 1);
     assert_true(fx_answer(&f, "t", &e));
     struct totals t = totals();
     assert_int_equal(t.file_size_bytes, 300);
@@ -647,32 +634,11 @@ static void totals_are_summed(void **state)
     assert_int_equal(t.last_file_creation_ms, 70);
     d = fx_next(&f, &e, "u", true);
     assert_true(fx_answer(&f, "t", &d));
+    assert_int_equal(totals().file_count, 2);
     OK(&f, fx_rollback(&f, "t", 1)); /* those of the target come back */
     t = totals();
     assert_int_equal(t.file_size_bytes, 500);
     assert_int_equal(t.file_count, 2);
-}
-
-static void posted_statistics_change_no_totals(void **state)
-{
-    (void)state;
-    static const char *const names[] = {"a", "b", "c", "d", "e", "f"};
-    struct draft d = {0};
-    for (int i = 0; i < 6; i++) {
-        struct fx_entry one = {.rows = 10, .size = 1000, .ms = 5000 + i, .name = str_of(names[i])};
-        struct draft e = fx_next(&f, i ? &d : NULL, "u", true);
-        e.entries = &one;
-        e.n_entries = 1;
-        lie(&e, i);
-        assert_true(fx_answer(&f, "t", &e));
-        struct totals t = totals();
-        assert_int_equal(t.file_size_bytes, 1000 * (i + 1));
-        assert_int_equal(t.file_count, i + 1);
-        assert_int_equal(t.last_file_creation_ms, 5000 + i);
-        d = e;
-        d.entries = ARENA_ARRAY(&f.cx.arena, struct fx_entry, 1);
-        *(struct fx_entry *)d.entries = one;
-    }
 }
 
 /* Manifests may say what no disk holds, when the files are not asked for their size. */
@@ -731,6 +697,43 @@ static void unknown_totals_are_counted_again(void **state)
     struct totals t = totals();
     assert_int_equal(t.file_count, 2);
     assert_int_equal(t.file_size_bytes, 2000);
+}
+
+/* Nobody remembers those of a snapshot whose outcome is pruned. They come back when its state is loaded,
+ * with the next commit at the latest. */
+static void totals_come_back(void **state)
+{
+    (void)state;
+    struct draft d = {0};
+    struct ctx cx;
+    fx_grow(&f, "t", &d, 1, true);
+    struct draft e = fx_next(&f, &d, "u", true);
+    assert_true(fx_answer(&f, "t", &e));
+    struct store_prune_in all = {.outcomes_per_branch_max = 1, .rows_max = 100};
+    bool more;
+    fx_begin(&cx);
+    OK(&f, fx_end(&f, &cx, STORE(f.st, prune, &cx, &all, &more)));
+    OK(&f, fx_rollback(&f, "t", 1));
+    assert_int_equal(totals().file_count, -1);
+    assert_int_equal(totals().file_size_bytes, -1);
+    assert_int_equal(totals().last_file_creation_ms, -1);
+    struct draft lost = fx_next(&f, &d, "u", true); /* judged, so the state is there */
+    lost.index = "none";
+    lost.no_files = true;
+    bool ok = true;
+    assert_true(fx_commit(&f, "t", &lost, &ok) < 0 || !ok);
+    assert_int_equal(totals().file_count, 1);
+    assert_int_equal(totals().file_size_bytes, 1000);
+    assert_int_equal(totals().last_file_creation_ms, d.ms);
+    fx_restart(&f); /* the store does not know */
+    assert_int_equal(totals().file_count, -1);
+    e = fx_next(&f, &d, "u", true);
+    if (!fx_answer(&f, "t", &e))
+        assert_true(fx_answer(&f, "t", &e)); /* sent back once, after a rollback */
+    assert_int_equal(totals().file_count, 2);
+    fx_restart(&f);
+    assert_int_equal(totals().file_count, 2);
+    assert_int_equal(totals().file_size_bytes, 2000);
 }
 
 /* --- races
@@ -1457,7 +1460,7 @@ static void no_memory_anywhere_in_a_commit(void **state)
         bool ok = false;
         struct draft e = fx_next(&f, &d, "u", true);
         fx_files(&f, "t", &e);
-        struct commit_in in = {.base_uuid = str_of(e.base_uuid), .stats = e.stats};
+        struct commit_in in = {.base_uuid = str_of(e.base_uuid)};
         assert_int_equal(json_parse(&f.cx, fx_snapshot(&f, &e), "test", &in.snapshot), 0);
         if (n % 3 == 0)
             fx_restart(&f); /* with the load of the branch */
@@ -1671,9 +1674,9 @@ int main(void)
         T(a_full_disk),
         T(a_deadline_that_is_over),
         T(totals_are_summed),
-        T(posted_statistics_change_no_totals),
         T(totals_that_cannot_be_known),
         T(unknown_totals_are_counted_again),
+        T(totals_come_back),
         T(another_was_first),
         T(another_was_first_with_garbage),
         T(this_very_one_was_first),

@@ -1,7 +1,7 @@
 /* test_partition.c - partitions of a branch: which tables keep them, what they are called, what
- * commits, adoptions, rollbacks, failures and crashes make of their totals, and the changes that
- * clients ask for. */
-#include "tests/unit/catalog/fixture.h"
+ * commits, adoptions, rollbacks, failures and crashes make of their totals, how totals come back that
+ * were not known, and the changes that clients ask for. */
+#include "tests/unit/catalog/branch_fixture.h"
 
 #include "proto/api/api_partition.h"
 
@@ -47,7 +47,7 @@ static int teardown(void **state)
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
-/* The files that are as one of its statistics says: new ones, or live ones of the partition deleted. */
+/* Files that come to these counts: new ones, or live ones of the partition deleted. */
 static size_t files_of(struct draft *d, const struct api_stat *s, struct fx_entry *ret)
 {
     static const char *const keys[] = {"dt", "hh"};
@@ -87,12 +87,10 @@ static size_t files_of(struct draft *d, const struct api_stat *s, struct fx_entr
 }
 
 /* "spec:records,bytes,files,ms,buckets" joined by ';' */
-static void stats_are(struct draft *d, const char *texts)
+static size_t counts(const char *texts, struct api_stat ret[16])
 {
-    struct api_stat *s = ARENA_ARRAY(&f.cx.arena, struct api_stat, 16);
     str rest = str_of(texts), one;
-    d->stats = (struct stat_delta){.known = true};
-    d->n_partitions = 0;
+    size_t k = 0;
     while (rest.len && str_split(&rest, ';', &one)) {
         long long n[5];
         const char *end = memchr(one.p, '}', one.len);
@@ -100,32 +98,25 @@ static void stats_are(struct draft *d, const char *texts)
         assert_int_equal(
             sscanf(end + 1, ":%lld,%lld,%lld,%lld,%lld", &n[0], &n[1], &n[2], &n[3], &n[4]), 5);
         str spec = str_dup(&f.cx.arena, str_n(one.p, (size_t)(end + 1 - one.p)));
-        s[d->n_partitions++] = (struct api_stat){fx_json(&f, spec.p), n[0], n[1], n[2], n[3], n[4]};
+        ret[k++] = (struct api_stat){fx_json(&f, spec.p), n[0], n[1], n[2], n[3], n[4]};
     }
-    d->partitions = s;
+    return k;
 }
 
+/* A commit that changes partitions by these counts. */
 static struct draft next_of(const struct draft *prev, const char *texts)
 {
     struct draft d = fx_next(&f, prev, "u", true);
     struct fx_entry *e = ARENA_ARRAY(&f.cx.arena, struct fx_entry, 64);
-    stats_are(&d, texts);
+    struct api_stat by[16];
+    size_t n = counts(texts, by);
     d.delta = 0;
-    for (size_t i = 0; i < d.n_partitions; i++) {
-        d.n_entries += files_of(&d, &d.partitions[i], e + d.n_entries);
-        d.delta += d.partitions[i].records;
+    for (size_t i = 0; i < n; i++) {
+        d.n_entries += files_of(&d, &by[i], e + d.n_entries);
+        d.delta += by[i].records;
     }
     d.entries = e;
     d.total = (prev ? prev->total : 0) + d.delta;
-    return d;
-}
-
-/* It adds a file to dt=a, whatever it tells of that. */
-static struct draft telling(const struct draft *prev, const char *texts)
-{
-    struct draft d = next_of(prev, A("1,1,1,1,1"));
-    d.n_partitions = 0;
-    stats_are(&d, texts);
     return d;
 }
 
@@ -149,7 +140,7 @@ static str rows_text(const struct partition_row *rows, size_t n)
     return all;
 }
 
-static int turn_settle(struct ctx *cx, struct branch *br, void *arg)
+static int turn_look(struct ctx *cx, struct branch *br, void *arg)
 {
     struct head *h;
     (void)arg;
@@ -158,23 +149,57 @@ static int turn_settle(struct ctx *cx, struct branch *br, void *arg)
     return 0;
 }
 
-/* As the server does it: settled first, then read beside the strand. */
-static int list_page(const char *object, const struct page_in *in, str *ret)
+struct listing {
+    struct page_in page;
+    const struct json *specs; /* NULL: a page */
+    struct partition_row *rows;
+    size_t n;
+    bool counted;
+};
+
+static int list_read(struct ctx *cx, struct branch *br, struct listing *l)
+{
+    return l->specs ? branch_partitions_named(cx, br, l->specs, &l->rows, &l->n)
+                    : branch_partitions(cx, br, &l->page, &l->rows, &l->n);
+}
+
+static int turn_count(struct ctx *cx, struct branch *br, void *arg)
+{
+    struct listing *l = arg;
+    l->counted = true;
+    TRY(branch_partitions_count(cx, br));
+    int rc = list_read(cx, br, l);
+    assert_int_not_equal(rc, CAT_NEED); /* once is enough */
+    return rc;
+}
+
+static bool was_counted; /* by the last list */
+
+/* As the server does it: settled first, then read beside the strand, or on it when the totals must be
+ * counted. */
+static int list_in(const char *object, struct listing *l, str *ret)
 {
     struct ctx cx;
     struct branch *br = NULL;
-    struct partition_row *rows = NULL;
-    size_t n = 0;
     fx_begin(&cx);
     int rc = cat_branch_open(&cx, f.cat, f.w, S("d"), str_of(object), &br);
+    if (rc == 0 && branch_has_commits(br))
+        rc = turn(&cx, br, turn_look, NULL);
     if (rc == 0)
-        rc = turn(&cx, br, turn_settle, NULL);
+        rc = list_read(&cx, br, l);
+    if (rc == CAT_NEED)
+        rc = turn(&cx, br, turn_count, l);
     if (rc == 0)
-        rc = branch_partitions(&cx, br, in, &rows, &n);
-    if (rc == 0)
-        *ret = rows_text(rows, n);
+        *ret = rows_text(l->rows, l->n);
+    was_counted = l->counted;
     branch_unref(br);
     return fx_end(&f, &cx, rc);
+}
+
+static int list_page(const char *object, const struct page_in *in, str *ret)
+{
+    struct listing l = {.page = *in};
+    return list_in(object, &l, ret);
 }
 
 static int list_rc(const char *object, str *ret)
@@ -190,21 +215,24 @@ static str list(const char *object)
     return s;
 }
 
+/* Whose totals are known, or not known before they were counted. */
+#define KNOWN(object, want)                                                                        \
+    do {                                                                                           \
+        SAME(list(object), S(want));                                                               \
+        assert_false(was_counted);                                                                 \
+    } while (0)
+#define COUNTED(object, want)                                                                      \
+    do {                                                                                           \
+        SAME(list(object), S(want));                                                               \
+        assert_true(was_counted);                                                                  \
+        KNOWN(object, want);                                                                       \
+    } while (0)
+
 static str list_named(const char *object, const char *specs)
 {
-    struct ctx cx;
-    struct branch *br = NULL;
-    struct partition_row *rows = NULL;
-    size_t n = 0;
     str s = STR_NONE;
-    fx_begin(&cx);
-    int rc = cat_branch_open(&cx, f.cat, f.w, S("d"), str_of(object), &br);
-    if (rc == 0)
-        rc = branch_partitions_named(&cx, br, fx_json(&f, specs), &rows, &n);
-    if (rc == 0)
-        s = rows_text(rows, n);
-    branch_unref(br);
-    OK(&f, fx_end(&f, &cx, rc));
+    struct listing l = {.specs = fx_json(&f, specs)};
+    OK(&f, list_in(object, &l, &s));
     return s;
 }
 
@@ -229,13 +257,13 @@ static int change_stats(const char *object, char what, const char *specs, bool s
                         const char *stats, bool replace, char *ret_there)
 {
     struct ctx cx;
-    struct draft d = {0};
-    stats_are(&d, stats);
+    struct api_stat by[16];
+    size_t k = counts(stats, by);
     struct change ch = {.what = what,
                         .in = {.specs = fx_json(&f, specs),
                                .strict = strict,
-                               .stats = d.partitions,
-                               .n_stats = d.n_partitions,
+                               .stats = by,
+                               .n_stats = k,
                                .replace = replace}};
     fx_begin(&cx);
     int rc = fx_end(&f, &cx, turn_on(&cx, &f, object, turn_change, &ch));
@@ -318,7 +346,8 @@ static void names(void **state)
                                "{\"dt\":\"50%25\",\"hh\":\"\"}:5,5,5,5,5");
     commit_on("two", &d, "{\"dt\":\"x\",\"hh\":\"1\"}:1,1,1,1,1");
     SAME(list("two"), S("dt=x/hh=1%2Fhh=2=3,3,3,3,3 dt=x/hh=1=2,2,2,1,1 "
-                        "dt=x%2Fhh=1/hh=2=2,2,2,2,2 dt=50%2525/hh==5,5,5,5,5 "
+                        "dt=x%2Fhh=1/hh=2=2,2,2,2,2 "
+                        "dt=50%2525/hh=__DEFAULT_PARTITION__=5,5,5,5,5 "
                         "dt=50%25/hh===4,4,4,4,4"));
     SAME(list_named("two", "[{\"dt\":\"50%\",\"hh\":\"=\"},{\"hh\":\"1\",\"dt\":\"x\"},"
                            "{\"dt\":\"x\",\"hh\":\"1\"},{\"dt\":\"nope\",\"hh\":\"1\"}]"),
@@ -327,16 +356,30 @@ static void names(void **state)
     str s = STR_NONE;
     struct page_in in = {.prefix = S("dt=50%"), .limit = 10};
     OK(&f, list_page("two", &in, &s));
-    SAME(s, S("dt=50%2525/hh==5,5,5,5,5 dt=50%25/hh===4,4,4,4,4"));
+    SAME(s, S("dt=50%2525/hh=__DEFAULT_PARTITION__=5,5,5,5,5 dt=50%25/hh===4,4,4,4,4"));
     in = (struct page_in){.prefix = S("dt=50%25/"), .limit = 10};
     OK(&f, list_page("two", &in, &s));
-    SAME(s, S("dt=50%2525/hh==5,5,5,5,5"));
+    SAME(s, S("dt=50%2525/hh=__DEFAULT_PARTITION__=5,5,5,5,5"));
     in = (struct page_in){.prefix = S("dt=x/hh=1"), .exact = true, .limit = 10};
     OK(&f, list_page("two", &in, &s));
     SAME(s, S("dt=x/hh=1=2,2,2,1,1"));
     in = (struct page_in){.prefix = S(""), .after = S("dt=x/hh=1"), .limit = 1};
     OK(&f, list_page("two", &in, &s));
     SAME(s, S("dt=x%2Fhh=1/hh=2=2,2,2,2,2"));
+}
+
+/* Null, nothing and blanks have one name, so they are one partition here, however they are counted. */
+static void one_name(void **state)
+{
+    (void)state;
+    struct draft d = commit_on("t", NULL,
+                               "{\"dt\":\"\"}:1,10,1,5,1;{\"dt\":\" \"}:2,20,1,7,1;"
+                               "{\"dt\":\"x\"}:4,4,1,4,1");
+    KNOWN("t", "dt=x=4,4,1,4,1 dt=__DEFAULT_PARTITION__=3,30,2,7,1");
+    commit_on("t", &d, A("1,1,1,1,1"));
+    KNOWN("t", "dt=x=4,4,1,4,1 dt=a=1,1,1,1,1 dt=__DEFAULT_PARTITION__=3,30,2,7,1");
+    OK(&f, fx_rollback(&f, "t", 1));
+    COUNTED("t", "dt=x=4,4,1,4,1 dt=__DEFAULT_PARTITION__=3,30,2,7,1");
 }
 
 static void specs_that_do_not_fit(void **state)
@@ -426,29 +469,8 @@ static void record_again(void **state)
     SAME(list("t"), S("dt=a=4,4,4,1,1"));
 }
 
-/* A commit that does not tell all: the totals are not known any more, and it is taken all the same. */
-static void not_told(void **state)
-{
-    (void)state;
-    static const char *const untold[] = {"", "{}:1,1,1,1,1", "{\"xx\":\"a\"}:1,1,1,1,1",
-                                         A("1,1,1,1,1") ";{\"dt\":\"a\",\"hh\":\"b\"}:1,1,1,1,1"};
-    str s;
-    for (size_t i = 0; i <= sizeof untold / sizeof *untold; i++) {
-        str name = fx_text(&f, "n%zu", i);
-        OK(&f, fx_create_as(&f, "d", name.p, SCHEMA("\"dt\"", ON)));
-        struct draft d = commit_on(name.p, NULL, A("1,1,1,1,1"));
-        struct draft e = telling(&d, i ? untold[i - 1] : "");
-        e.stats.known = i != 0;
-        assert_true(fx_answer(&f, name.p, &e));
-        FAILS(&f, E_UNSUPPORTED, RES_TABLE, "not known", list_rc(name.p, &s));
-        FAILS(&f, E_UNSUPPORTED, RES_TABLE, "not known", change(name.p, 'm', "[]", false));
-        commit_on(name.p, &e, A("1,1,1,1,1"));
-        FAILS(&f, E_UNSUPPORTED, RES_TABLE, "not known", list_rc(name.p, &s));
-    }
-}
-
-/* A commit that only moves manifests tells of no partition, and there is none to tell of. */
-static void nothing_to_tell(void **state)
+/* A commit that only moves manifests. */
+static void nothing_changes(void **state)
 {
     (void)state;
     struct draft d = commit_on("t", NULL, A("1,1,1,1,1"));
@@ -458,41 +480,40 @@ static void nothing_to_tell(void **state)
     SAME(list("t"), S("dt=a=2,2,2,1,1"));
 }
 
+/* Whoever wrote it: its files say what it did. */
 static void adoption(void **state)
 {
     (void)state;
-    str s;
     struct draft d = commit_on("t", NULL, A("1,1,1,1,1"));
-    SAME(list("t"), S("dt=a=1,1,1,1,1"));
-    struct draft e = telling(&d, "");
+    KNOWN("t", "dt=a=1,1,1,1,1");
+    struct draft e = next_of(&d, A("1,1,1,1,1") ";" B("7,70,2,9,1"));
     fx_foreign(&f, "t", &e);
-    FAILS(&f, E_UNSUPPORTED, RES_TABLE, "not known", list_rc("t", &s));
+    KNOWN("t", "dt=b=7,70,2,9,1 dt=a=2,2,2,1,1");
     assert_int_equal(fx_counts(&f).adopted, 1);
-    OK(&f, fx_rollback(&f, "t", 1)); /* as if it had not been */
-    SAME(list("t"), S("dt=a=1,1,1,1,1"));
+    OK(&f, fx_rollback(&f, "t", 1));
+    COUNTED("t", "dt=a=1,1,1,1,1");
     e = commit_on("t", &d, A("1,1,1,1,1"));
-    SAME(list("t"), S("dt=a=2,2,2,1,1"));
-    struct draft g = telling(&e, "");
+    KNOWN("t", "dt=a=2,2,2,1,1");
+    struct draft g = next_of(&e, A("-1,-1,-1,1,1"));
     fx_foreign(&f, "t", &g);
-    commit_on("t", &g, A("1,1,1,1,1"));
-    FAILS(&f, E_UNSUPPORTED, RES_TABLE, "not known", list_rc("t", &s));
+    commit_on("t", &g, B("1,1,1,1,1"));
+    KNOWN("t", "dt=b=1,1,1,1,1 dt=a=1,1,1,1,1");
     fx_restart(&f);
-    FAILS(&f, E_UNSUPPORTED, RES_TABLE, "not known", list_rc("t", &s));
+    KNOWN("t", "dt=b=1,1,1,1,1 dt=a=1,1,1,1,1");
 }
 
-/* Dead between the snapshot's creation and its record: adopted at the next start, without a word. */
+/* Dead between the snapshot's creation and its record: adopted at the next start. */
 static void crash_before_the_record(void **state)
 {
     (void)state;
     bool ok;
-    str s;
     struct draft d = commit_on("t", NULL, A("1,1,1,1,1"));
     struct draft e = next_of(&d, A("1,1,1,1,1"));
     FAIL(&f, .op = ST_commit_record, .code = E_IO, .sticky = true);
     assert_int_equal(fx_commit(&f, "t", &e, &ok), E_UNKNOWN);
     fx_crash(&f, false);
     assert_true(fx_answer(&f, "t", &e));
-    FAILS(&f, E_UNSUPPORTED, RES_TABLE, "not known", list_rc("t", &s));
+    KNOWN("t", "dt=a=2,2,2,1,1");
 }
 
 /* Dead at any step of folding: nothing is lost or counted twice. */
@@ -532,17 +553,153 @@ static void rollback_before_it_is_folded(void **state)
     SAME(list("t"), S("dt=b=5,5,5,5,5 dt=a=1,1,1,1,1"));
 }
 
+/* Past what is folded: they are counted. What clients said of partitions stays with those that stay. */
 static void rollback_after(void **state)
 {
     (void)state;
-    str s;
-    struct draft d1 = commit_on("t", NULL, A("1,1,1,1,1"));
-    commit_on("t", &d1, A("1,1,1,9,1"));
-    SAME(list("t"), S("dt=a=2,2,2,9,1"));
+    struct draft d1 = commit_on("t", NULL, A("1,1,1,1,1") ";{\"dt\":\"e\"}:5,5,1,3,1");
+    commit_on("t", &d1, A("1,1,1,9,1") ";" B("1,1,1,1,1"));
+    CHANGES('m', "[{\"dt\":\"a\"},{\"dt\":\"b\"}]", "--");
+    CHANGES('c', "[{\"dt\":\"z\"}]", "-");
+    CHANGES('d', "[{\"dt\":\"e\"}]", "+");
+    KNOWN("t", "dt=z=-1,-1,-1,-1,-1 dt=b=1,1,1,1,1! dt=a=2,2,2,9,1!");
     OK(&f, fx_rollback(&f, "t", 1));
-    FAILS(&f, E_UNSUPPORTED, RES_TABLE, "not known", list_rc("t", &s));
+    COUNTED("t", "dt=z=-1,-1,-1,-1,-1 dt=e=5,5,1,3,1 dt=a=1,1,1,1,1!");
     commit_on("t", &d1, A("1,1,1,1,1"));
-    FAILS(&f, E_UNSUPPORTED, RES_TABLE, "not known", list_rc("t", &s));
+    KNOWN("t", "dt=z=-1,-1,-1,-1,-1 dt=e=5,5,1,3,1 dt=a=2,2,2,1,1!");
+    OK(&f, fx_rollback(&f, "t", 1));
+    commit_on("t", &d1, B("3,3,1,3,1")); /* nobody asked meanwhile */
+    COUNTED("t", "dt=z=-1,-1,-1,-1,-1 dt=e=5,5,1,3,1 dt=b=3,3,1,3,1 dt=a=1,1,1,1,1!");
+    fx_restart(&f);
+    KNOWN("t", "dt=z=-1,-1,-1,-1,-1 dt=e=5,5,1,3,1 dt=b=3,3,1,3,1 dt=a=1,1,1,1,1!");
+}
+
+static void lost(struct draft *ret)
+{
+    *ret = commit_on("t", NULL, A("1,1,1,1,1"));
+    commit_on("t", ret, A("1,1,1,1,1"));
+    KNOWN("t", "dt=a=2,2,2,1,1");
+    OK(&f, fx_rollback(&f, "t", 1));
+}
+
+/* The first change counts them as well, and then it is made. */
+static void changes_count(void **state)
+{
+    (void)state;
+    struct draft d;
+    lost(&d);
+    CHANGES('c', "[{\"dt\":\"a\"},{\"dt\":\"c\"}]", "+-");
+    KNOWN("t", "dt=c=-1,-1,-1,-1,-1 dt=a=1,1,1,1,1");
+    OK(&f, fx_rollback(&f, "t", 1));
+    commit_on("t", &d, B("1,1,1,1,1"));
+    OK(&f, fx_rollback(&f, "t", 1));
+    CHANGES('m', "[{\"dt\":\"a\"}]", "-");
+    KNOWN("t", "dt=c=-1,-1,-1,-1,-1 dt=a=1,1,1,1,1!");
+}
+
+/* Dead, or an error, at any step of counting: the next one who asks counts again. */
+static void counting_fails(void **state)
+{
+    (void)state;
+    struct draft d;
+    str s;
+    static const struct {
+        struct plan plan;
+        int want;
+    } plans[] = {
+        {{.op = ST_partitions_set, .code = E_IO}, E_IO},
+        {{.op = ST_partitions_set, .code = E_BUSY}, E_BUSY},
+        {{.op = ST_partitions_set, .code = E_RACE}, E_BUSY},
+        {{.op = ST_partitions_set, .code = E_UNKNOWN}, E_BUSY},
+    };
+    lost(&d);
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        fx_plan(&f, plans[i].plan);
+        assert_int_equal(list_rc("t", &s), plans[i].want);
+        fx_well(&f);
+    }
+    fx_restart(&f); /* the state must be read first */
+    FAIL(&f, .op = IO_read, .code = E_IO, .path = "/manifest/");
+    assert_int_equal(list_rc("t", &s), E_IO);
+    fx_well(&f);
+    for (long k = 1; k < 4; k++) {
+        fx_die_at(&f, k);
+        IGNORE(list_rc("t", &s));
+        fx_crash(&f, false);
+    }
+    FAIL(&f, .op = ST_partitions_set, .code = E_UNKNOWN, .after = true);
+    IGNORE(list_rc("t", &s));
+    fx_well(&f);
+    KNOWN("t", "dt=a=1,1,1,1,1");
+}
+
+/* Those of a table too large for a state, or damaged, are for clients to find out. */
+static void that_cannot_be_counted(void **state)
+{
+    (void)state;
+    struct draft d;
+    str s;
+    size_t max = f.o.state_table_max;
+    lost(&d);
+    f.o.state_table_max = 1;
+    fx_restart(&f);
+    FAILS(&f, E_UNSUPPORTED, RES_TABLE, "state.table-max", list_rc("t", &s));
+    assert_string_equal(f.err.res_name, "t");
+    FAILS(&f, E_UNSUPPORTED, RES_TABLE, "state.table-max", change("t", 'c', "[]", false));
+    f.o.state_table_max = max;
+    fx_restart(&f);
+    str manifest = fx_text(&f, "%.*s/manifest/manifest-%d", STR(fx_dir(&f, "t")), d.no);
+    assert_true(fx_exists(&f, manifest));
+    fx_del(&f, manifest);
+    FAILS(&f, E_UNSUPPORTED, RES_TABLE, "cannot be counted", list_rc("t", &s));
+    FAILS(&f, E_UNSUPPORTED, RES_TABLE, "cannot be counted", change("t", 'm', "[]", false));
+    assert_true(fx_head_id(&f, "t") == 1);
+    d.size = 1000;
+    fx_files(&f, "t", &d); /* put back */
+    COUNTED("t", "dt=a=1,1,1,1,1");
+}
+
+/* Too long for a key: whoever wants to know about partitions asks the manifests, until it is gone. */
+static void without_a_name(void **state)
+{
+    (void)state;
+    str s;
+    struct draft d = commit_on("t", NULL, A("1,1,1,1,1"));
+    struct buf texts = {0};
+    buf_addz(&texts, "{\"dt\":\"");
+    for (int i = 0; i < 4999; i++)
+        buf_addc(&texts, 'x');
+    size_t spec = texts.len + 2;
+    buf_addz(&texts, "\"}:1,1,1,1,1;" B("2,2,1,2,1"));
+    struct draft e = next_of(&d, buf_z(&texts));
+    ((struct fx_entry *)e.entries)[0].no_file = true; /* no file has such a path */
+    fx_foreign(&f, "t", &e);
+    for (int i = 0; i < 2; i++) {
+        FAILS(&f, E_UNSUPPORTED, RES_TABLE, "5002", list_rc("t", &s));
+        FAILS(&f, E_UNSUPPORTED, RES_TABLE, "5002", change("t", 'm', "[]", false));
+    }
+    texts.len = spec;
+    buf_addz(&texts, ":-1,-1,-1,1,1");
+    struct draft g = next_of(&e, buf_z(&texts));
+    buf_done(&texts);
+    assert_true(fx_answer(&f, "t", &g));
+    COUNTED("t", "dt=b=2,2,1,2,1 dt=a=1,1,1,1,1");
+}
+
+/* Main becomes what the branch was. */
+static void forward(void **state)
+{
+    (void)state;
+    struct draft d = commit_on("t", NULL, A("1,1,1,1,1"));
+    commit_on("t", &d, A("1,1,1,1,1"));
+    KNOWN("t", "dt=a=2,2,2,1,1");
+    OK(&f, fx_bcreate(&f, "b", NULL));
+    d = commit_on("t$branch_b", NULL, B("5,50,1,5,1"));
+    KNOWN("t$branch_b", "dt=b=5,50,1,5,1");
+    OK(&f, fx_forward(&f, "b"));
+    COUNTED("t", "dt=b=5,50,1,5,1");
+    commit_on("t", &d, A("1,1,1,1,1"));
+    KNOWN("t", "dt=b=5,50,1,5,1 dt=a=1,1,1,1,1");
 }
 
 /* The background leaves the newest hundred alone. */
@@ -558,8 +715,7 @@ static void tidied(void **state)
     OK(&f, fx_rollback(&f, "t", 130));
     SAME(list("t"), S("dt=a=130,130,130,1,1"));
     OK(&f, fx_rollback(&f, "t", 129));
-    str s;
-    FAILS(&f, E_UNSUPPORTED, RES_TABLE, "not known", list_rc("t", &s));
+    COUNTED("t", "dt=a=129,129,129,1,1");
 }
 
 /* --- alter ------------------------------------------------------------------------------------ */
@@ -570,14 +726,14 @@ static void tidied(void **state)
 static void switched_on(void **state)
 {
     (void)state;
-    str s;
     OK(&f, fx_create_as(&f, "d", "empty", SCHEMA("\"dt\"", "")));
     OK(&f, fx_create_as(&f, "d", "late", SCHEMA("\"dt\"", "")));
     struct draft d = commit_on("late", NULL, A("1,1,1,1,1"));
     OK(&f, fx_alter(&f, "late", SET("true")));
-    FAILS(&f, E_UNSUPPORTED, RES_TABLE, "not known", list_rc("late", &s));
+    d = commit_on("late", &d, A("1,1,1,1,1"));
+    COUNTED("late", "dt=a=2,2,2,1,1");
     commit_on("late", &d, A("1,1,1,1,1"));
-    FAILS(&f, E_UNSUPPORTED, RES_TABLE, "not known", list_rc("late", &s));
+    KNOWN("late", "dt=a=3,3,3,1,1");
     OK(&f, fx_alter(&f, "empty", SET("true"))); /* before its first snapshot */
     commit_on("empty", NULL, A("1,1,1,1,1"));
     SAME(list("empty"), S("dt=a=1,1,1,1,1"));
@@ -595,7 +751,7 @@ static void switched_off(void **state)
     OK(&f, fx_alter(&f, "t", SET("false")));
     d = commit_on("t", &d, A("1,1,1,1,1"));
     OK(&f, fx_alter(&f, "t", SET("true")));
-    FAILS(&f, E_UNSUPPORTED, RES_TABLE, "not known", list_rc("t", &s));
+    COUNTED("t", "dt=a=2,2,2,1,1");
 }
 
 /* --- what clients change ---------------------------------------------------------------------- */
@@ -751,17 +907,22 @@ int main(void)
         T(upper_case_option),
         T(without_keys),
         T(names),
+        T(one_name),
         T(specs_that_do_not_fit),
         T(commits_add_up),
         T(replays_do_not_count_twice),
         T(record_again),
-        T(not_told),
-        T(nothing_to_tell),
+        T(nothing_changes),
         T(adoption),
         T(crash_before_the_record),
         T(crash_while_folding),
         T(rollback_before_it_is_folded),
         T(rollback_after),
+        T(changes_count),
+        T(counting_fails),
+        T(that_cannot_be_counted),
+        T(without_a_name),
+        T(forward),
         T(tidied),
         T(switched_on),
         T(switched_off),

@@ -13,7 +13,7 @@ static void six(unsigned kind)
         d[i] = fx_next(&f, i > 1 ? &d[i - 1] : NULL, "u", true);
         /* Members that the server does not know, and a layout of its own. */
         d[i].extra = " ,\"newer\": {\"a\" :[1.50,2e3]} ";
-        d[i].stats.file_size_bytes = 100;
+        d[i].size = 100;
         assert_true(fx_answer(&f, "t", &d[i]));
     }
     str dir = fx_dir(&f, "t");

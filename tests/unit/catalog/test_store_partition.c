@@ -509,6 +509,111 @@ static void test_race(struct env *e)
           STORE(e->st, partitions_fold, &e->cx, S("t"), S("dev"), 0, 1, &is));
 }
 
+/* --- setting ---------------------------------------------------------------------------------- */
+
+static int set_at(struct env *e, int64_t epoch, int64_t head, struct partition_delta *d, size_t n)
+{
+    struct store_partitions_set in = {.table_id = S("t"),
+                                      .branch = S("main"),
+                                      .expect_epoch = epoch,
+                                      .expect_head_id = head,
+                                      .now_ms = T0 + 700,
+                                      .by = S("eve"),
+                                      .sums = d,
+                                      .n = n};
+    return STORE(e->st, partitions_set, &e->cx, &in);
+}
+
+static void test_set(struct env *e)
+{
+    table(e);
+    COMMIT(e, 0, delta("a", 1, 1, 1, 1, 1), delta("b", 2, 2, 2, 2, 2), delta("c", 3, 3, 3, 3, 3),
+           delta("e", 0, 0, 1, 0, 0));
+    OK(e, commit_told(e, S("t"), 0, 1, 2, NULL, 0));
+    COMMIT(e, 2, delta("a", 1, 1, 1, 1, 1));
+    assert_int_equal(fold(e), PARTITIONS_UNKNOWN);
+    struct partition_delta d[] = {delta("b", 20, 20, 20, 20, 20), delta("d", 4, 4, 4, 4, 4)};
+    OK(e, set_at(e, 0, 3, d, N(d)));
+    SAME(list(e), S("d=4,4,4,4,4 b=20,20,20,20,20")); /* at once, nothing is left to fold */
+    assert_int_equal(fold(e), PARTITIONS_KNOWN);
+    SAME(list(e), S("d=4,4,4,4,4 b=20,20,20,20,20"));
+    COMMIT(e, 3, delta("a", 1, 1, 1, 1, 1), delta("b", 1, 1, 1, 1, 1)); /* goes on from there */
+    assert_int_equal(fold(e), PARTITIONS_KNOWN);
+    SAME(list(e), S("d=4,4,4,4,4 b=21,21,21,20,1 a=1,1,1,1,1"));
+    OK(e, rollback_to(e, 4, 0, 3)); /* what is folded includes 4 */
+    assert_int_equal(fold(e), PARTITIONS_UNKNOWN);
+    OK(e, set_at(e, 1, 3, d, 1));
+    SAME(list(e), S("b=20,20,20,20,20"));
+    OK(e, set_at(e, 1, 3, NULL, 0));
+    SAME(list(e), S(""));
+    assert_int_equal(fold(e), PARTITIONS_KNOWN);
+}
+
+/* Known or not, folded or not: it says how things are at that head. */
+static void test_set_over_deltas(struct env *e)
+{
+    struct partition_delta d = delta("a", 9, 9, 9, 9, 9);
+    table(e);
+    COMMIT(e, 0, delta("a", 1, 1, 1, 1, 1));
+    fold(e);
+    COMMIT(e, 1, delta("b", 1, 1, 1, 1, 1));
+    OK(e, set_at(e, 0, 2, &d, 1));
+    assert_int_equal(fold(e), PARTITIONS_KNOWN);
+    SAME(list(e), S("a=9,9,9,9,9"));
+    OK(e, rollback_to(e, 2, 0, 1));
+    assert_int_equal(fold(e), PARTITIONS_UNKNOWN); /* it was of 2 */
+}
+
+static void test_set_races(struct env *e)
+{
+    struct partition_delta d = delta("a", 9, 9, 9, 9, 9);
+    table(e);
+    COMMIT(e, 0, delta("a", 1, 1, 1, 1, 1));
+    fold(e);
+    FAILS(e, E_RACE, RES_BRANCH, "main", set_at(e, 0, 0, &d, 1));
+    FAILS(e, E_RACE, RES_BRANCH, "main", set_at(e, 1, 1, &d, 1));
+    SAME(list(e), S("a=1,1,1,1,1"));
+    struct store_partitions_set in = {.table_id = S("none"), .branch = S("main")};
+    FAILS(e, E_NOTFOUND, RES_TABLE, "none", STORE(e->st, partitions_set, &e->cx, &in));
+    in = (struct store_partitions_set){.table_id = S("t"), .branch = S("dev")};
+    FAILS(e, E_NOTFOUND, RES_BRANCH, "dev", STORE(e->st, partitions_set, &e->cx, &in));
+}
+
+static void test_set_keeps(struct env *e)
+{
+    struct partition_row *rows;
+    size_t n;
+    str keys[] = {S("a"), S("b"), S("n"), S("r")};
+    struct partition_delta d[] = {delta("a", 1, 1, 1, 1, 1), delta("b", 7, 7, 7, 7, 7),
+                                  delta("n", 5, 5, 5, 5, 5)};
+    table(e);
+    COMMIT(e, 0, delta("a", 1, 1, 1, 1, 1), delta("b", 2, 2, 2, 2, 2));
+    fold(e);
+    CHANGE(e, "create", "m r", false, "--");
+    struct partition_delta m = delta("m", 0, -1, -1, -1, -1); /* somebody measured it */
+    char there[32];
+    OK(e, change_keys(e, "create", "", false, &m, 1, true, there));
+    CHANGE(e, "mark", "b r", false, "--");
+    OK(e, set_at(e, 0, 1, d, N(d)));
+    SAME(list(e), S("r=-1,-1,-1,-1,-1! n=5,5,5,5,5 b=7,7,7,7,7! a=1,1,1,1,1"));
+    OK(e, STORE(e->st, partitions_find, &e->cx, S("t"), S("main"), keys, N(keys), &rows, &n));
+    assert_int_equal(n, 4);
+    const struct {
+        const char *created_by, *updated_by;
+        int64_t created_ms, updated_ms;
+    } want[] = {{"ann", "ann", T0 + 1, T0 + 1}, /* the same numbers: not touched */
+                {"ann", "eve", T0 + 1, T0 + 700},
+                {"eve", "eve", T0 + 700, T0 + 700},
+                {"bob", "bob", T0 + 500, T0 + 500}};
+    for (size_t i = 0; i < n; i++) {
+        SAME(rows[i].stamp.created_by, str_of(want[i].created_by));
+        SAME(rows[i].stamp.updated_by, str_of(want[i].updated_by));
+        assert_int_equal(rows[i].stamp.created_ms, want[i].created_ms);
+        assert_int_equal(rows[i].stamp.updated_ms, want[i].updated_ms);
+        SAME(rows[i].sum.spec_json, S("{\"k\":\"v\"}"));
+    }
+}
+
 /* --- listing ---------------------------------------------------------------------------------- */
 
 static void test_list(struct env *e)
@@ -712,6 +817,18 @@ static void test_no_memory(struct env *e)
     }
     assert_int_equal(rc, 0);
     SAME(list(e), S("d=-1,-1,-1,-1,-1 c=-1,-1,-1,-1,-1 b=1,1,1,1,1 a=1,1,1,1,1"));
+    struct partition_delta d[] = {delta("b", 2, 2, 2, 2, 2), delta("z", 3, 3, 3, 3, 3)};
+    rc = E_NOMEM;
+    for (long n = 1; rc == E_NOMEM; n++) {
+        SAME(list(e), S("d=-1,-1,-1,-1,-1 c=-1,-1,-1,-1,-1 b=1,1,1,1,1 a=1,1,1,1,1"));
+        mem_fail_at(n, 0);
+        rc = set_at(e, 0, 1, d, N(d));
+        mem_fail_at(0, 0);
+        if (rc < 0)
+            ctx_reset_err(&e->cx);
+    }
+    assert_int_equal(rc, 0);
+    SAME(list(e), S("z=3,3,3,3,3 d=-1,-1,-1,-1,-1 c=-1,-1,-1,-1,-1 b=2,2,2,2,2"));
 }
 
 /* Ten thousand partitions: a page costs a page. */
@@ -732,6 +849,25 @@ static void test_many(struct env *e)
         OK(e, STORE(e->st, partitions_list, &e->cx, &in, &rows, &n));
         for (size_t i = 0; i < n; i++)
             SAME(rows[i].sum.key, text(e, "p=%06d", --left));
+        if (n < 1000)
+            break;
+        in.below = rows[n - 1].sum.key;
+    }
+    assert_int_equal(left, 0);
+    for (int i = 0; i < MANY; i++) /* every second one goes */
+        d[i] = delta(text(e, "p=%06d", 2 * i).p, 2, 2, 2, 2, 2);
+    OK(e, set_at(e, 0, 1, d, MANY));
+    in.below = STR_NONE;
+    left = MANY;
+    for (;;) {
+        struct partition_row *rows;
+        size_t n;
+        OK(e, STORE(e->st, partitions_list, &e->cx, &in, &rows, &n));
+        for (size_t i = 0; i < n; i++) {
+            left--;
+            SAME(rows[i].sum.key, text(e, "p=%06d", 2 * left));
+            assert_int_equal(rows[i].sum.records, 2);
+        }
         if (n < 1000)
             break;
         in.below = rows[n - 1].sum.key;
@@ -804,14 +940,34 @@ static void test_damaged(struct env *e)
 /* --- all -------------------------------------------------------------------------------------- */
 
 static const struct store_test tests[] = {
-    TEST(test_sums),           TEST(test_fold),         TEST(test_fold_stamps),
-    TEST(test_fold_bounds),    TEST(test_unknown),      TEST(test_unknown_is_taken_back),
-    TEST(test_late),           TEST(test_empty_commit), TEST(test_rollback),
-    TEST(test_recorded_again), TEST(test_history),      TEST(test_branches),
-    TEST(test_race),           TEST(test_list),         TEST(test_create),
-    TEST(test_create_order),   TEST(test_report),       TEST(test_drop),
-    TEST(test_mark),           TEST(test_tidy),         TEST(test_drop_table),
-    TEST(test_no_memory),      TEST(test_many),         TEST_SQLITE(test_rows),
+    TEST(test_sums),
+    TEST(test_fold),
+    TEST(test_fold_stamps),
+    TEST(test_fold_bounds),
+    TEST(test_unknown),
+    TEST(test_unknown_is_taken_back),
+    TEST(test_late),
+    TEST(test_empty_commit),
+    TEST(test_rollback),
+    TEST(test_recorded_again),
+    TEST(test_history),
+    TEST(test_branches),
+    TEST(test_race),
+    TEST(test_set),
+    TEST(test_set_over_deltas),
+    TEST(test_set_races),
+    TEST(test_set_keeps),
+    TEST(test_list),
+    TEST(test_create),
+    TEST(test_create_order),
+    TEST(test_report),
+    TEST(test_drop),
+    TEST(test_mark),
+    TEST(test_tidy),
+    TEST(test_drop_table),
+    TEST(test_no_memory),
+    TEST(test_many),
+    TEST_SQLITE(test_rows),
     TEST_SQLITE(test_damaged),
 };
 
