@@ -13,7 +13,7 @@
  * snapshot file himself, leaves no file behind. A race is lost only to be run again, on the new head. */
 #include "catalog/native_int.h"
 
-#include "catalog/conflict_list.h"
+#include "catalog/restore.h"
 #include "manifest/options.h"
 #include "proto/base/hash.h"
 #include "proto/base/inject.h"
@@ -329,10 +329,12 @@ static int gather(struct ctx *cx, struct native *nc, const struct head *h)
     TRY(warehouse_space(cx, nc->cm.br->table->wh));
     TRY(read_body(cx, nc));
     TRY(read_head(cx, nc, h));
+    if (nc->cm.need.restore && nc->cm.facts != nc->probe)
+        TRY(restore_gather(cx, nc->cm.br, nc->cm.facts, &nc->cm.ev.restore));
+    nc->cm.need = (struct need){0};
     if (nc->cm.facts != nc->probe)
         facts_free(nc->cm.facts);
     nc->cm.facts = nc->probe;
-    nc->cm.need = (struct need){0};
     TRY(commit_gather(cx, &nc->cm, h));
     nc->cm.ev.gathered = true;
     return 0;
@@ -392,14 +394,8 @@ static int head_known(struct ctx *cx, struct native *nc)
     return GO_ON;
 }
 
-static int refused(struct ctx *cx, struct native *nc, const struct refusal *r)
-{
-    conflict_record(cx, nc->cm.br, r, &nc->cm.snap, false);
-    return commit_refused(cx, &nc->cm, r->message);
-}
-
-/* The verdict on what it comes to on this head. */
-static int verdict(struct ctx *cx, struct native *nc, const struct table_state *st)
+/* Facts of what it comes to on this head. */
+static int state_facts(struct ctx *cx, struct native *nc)
 {
     struct commit *cm = &nc->cm;
     struct meta_dir dir = branch_meta_dir(cm->br);
@@ -410,23 +406,37 @@ static int verdict(struct ctx *cx, struct native *nc, const struct table_state *
                               .n_base = nc->n_base,
                               .read = nc->merge ? nc->merge->read : NULL,
                               .index = nc->index_set};
-    struct conflict_evidence seen = {.files = cm->ev.files, .schemas = cm->ev.schemas};
     struct commit_facts *facts;
-    struct verdict v;
     TRY(facts_make(cx, &dir, &cm->snap, &o, &made, &facts));
     if (cm->facts != nc->probe)
         facts_free(cm->facts);
     cm->facts = facts;
-    TRY(conflict_check(cx, st, facts, &cm->rules, &seen, &v));
-    if (v.kind == VERDICT_REFUSE)
-        return refused(cx, nc, &v.refusal);
-    return v.kind == VERDICT_NEED ? NEED_MORE : GO_ON;
+    return 0;
+}
+
+/* GO_ON; NEED_MORE; E_CONFLICT. */
+static int decide(struct ctx *cx, struct native *nc)
+{
+    struct commit *cm = &nc->cm;
+    struct table_state *st = NULL;
+    struct verdict v = {.kind = VERDICT_OK};
+    int rc = commit_state(cx, cm, &st);
+    if (rc != E_CORRUPT) { /* else the verdict is about that */
+        if (rc == GO_ON)
+            rc = native_plan(cx, nc, st);
+        if (rc != GO_ON)
+            return rc;
+        TRY(state_facts(cx, nc));
+    }
+    rc = commit_judge(cx, cm, &v);
+    if (rc != GO_ON)
+        return rc;
+    return v.kind == VERDICT_REFUSE ? commit_refused(cx, cm, &v.refusal) : GO_ON;
 }
 
 static int judge(struct ctx *cx, struct native *nc, struct native_done *ret)
 {
     struct commit *cm = &nc->cm;
-    struct table_state *st = NULL;
     TRY(ctx_check_deadline(cx));
     TRY(branch_enter(cx, cm->br));
     enum say known = commit_replayed(cm);
@@ -437,14 +447,9 @@ static int judge(struct ctx *cx, struct native *nc, struct native_done *ret)
     TRY(branch_may_change(cx, cm->br));
     if (!cm->ev.gathered)
         return NEED_MORE;
-    int rc = head_known(cx, nc);
-    if (rc == GO_ON)
-        rc = commit_state(cx, cm, &st);
-    if (rc != GO_ON)
-        return rc;
     meta_write_begin(&nc->w, &nc->o.write);
-    rc = native_plan(cx, nc, st);
-    return rc == GO_ON ? verdict(cx, nc, st) : rc;
+    int rc = head_known(cx, nc);
+    return rc == GO_ON ? decide(cx, nc) : rc;
 }
 
 /* 5 to 7 and the files before. ANSWERED; NEED_MORE: somebody else's snapshot came first. */
