@@ -13,7 +13,7 @@
  * manifests through for what it needs (commit.c).
  *
  * Invariant: state_text is the text that the state is at, or 0. */
-#include "catalog/catalog_int.h"
+#include "catalog/head_lists.h"
 
 #include "manifest/layout.h"
 #include "proto/base/log.h"
@@ -281,6 +281,7 @@ void branch_state_drop(struct branch *br)
 {
     atomic_store(&br->state_text, 0);
     atomic_store(&br->streaming, false);
+    branch_lists_drop(br);
     if (!br->state)
         return;
     states_remove(br);

@@ -136,6 +136,7 @@ struct branch {
 
     _Atomic int64_t epoch;       /* written on the strand */
     _Atomic uint64_t state_text; /* what `state` is at; 0: none. Written on the strand */
+    _Atomic uint64_t lists_text; /* of the head that `lists` are of; 0: none. Written on the strand */
     atomic_bool streaming;       /* too large for a state; written on the strand */
     /* strand: */
     bool loaded;
@@ -150,6 +151,7 @@ struct branch {
     uint64_t kept_text;               /* what its checkpoint is of; 0: not known */
     int64_t kept_commits, kept_bytes; /* since then */
     atomic_bool keeping;              /* a checkpoint is being written (any) */
+    struct head_lists *lists;         /* see head_lists.h; NULL: none */
     struct map users; /* commit users answered in this epoch, by hash; keys are owned */
 };
 

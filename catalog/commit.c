@@ -188,20 +188,27 @@ static int damaged(struct ctx *cx, struct verdict *v)
     return GO_ON;
 }
 
+int commit_state(struct ctx *cx, struct commit *cm, struct table_state **ret)
+{
+    int rc = branch_state(cx, cm->br, ret);
+    if (rc != STATE_STREAM)
+        return rc;
+    if (!cm->partial || cm->partial_text != head_text(cm->br->head))
+        return NEED_MORE;
+    *ret = cm->partial;
+    return GO_ON;
+}
+
 int commit_judge(struct ctx *cx, struct commit *cm, struct verdict *v)
 {
     struct conflict_evidence seen = {
         .files = cm->ev.files, .schemas = cm->ev.schemas, .restore = cm->ev.restore};
     struct table_state *st = NULL;
-    int rc = branch_state(cx, cm->br, &st);
+    int rc = commit_state(cx, cm, &st);
     if (rc == E_CORRUPT)
         return damaged(cx, v);
-    TRY(rc);
-    if (rc == STATE_STREAM) {
-        if (!cm->partial || cm->partial_text != head_text(cm->br->head))
-            return NEED_MORE;
-        st = cm->partial;
-    }
+    if (rc != GO_ON)
+        return rc;
     TRY(conflict_check(cx, st, cm->facts, &cm->rules, &seen, v));
     cm->need = v->need;
     return v->kind == VERDICT_NEED ? NEED_MORE : GO_ON;

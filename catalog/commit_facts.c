@@ -11,7 +11,7 @@
 
 #include "proto/base/mem.h"
 
-static int too_big(struct ctx *cx, const struct commit_facts *f)
+int facts_too_big(struct ctx *cx, const struct commit_facts *f)
 {
     return ctx_fail(cx, E_TOOBIG, RES_NONE, STR_NONE,
                     "what the commit changes does not fit in %zu bytes of memory (commit.memory); "
@@ -27,7 +27,7 @@ static int grow(struct ctx *cx, const struct commit_facts *f, void **v, size_t n
         return 0;
     size_t wide = *cap ? *cap + *cap / 2 : 8;
     if (wide * size + f->arena.used + f->more.used > f->max_bytes)
-        return too_big(cx, f);
+        return facts_too_big(cx, f);
     void *p = mem_realloc(*v, wide * size);
     if (!p)
         return ctx_nomem(cx);
@@ -38,7 +38,7 @@ static int grow(struct ctx *cx, const struct commit_facts *f, void **v, size_t n
 
 /* --- entries ---------------------------------------------------------------------------------- */
 
-static bool copy_str(struct arena *a, str *s)
+bool facts_copy(struct arena *a, str *s)
 {
     if (!s->p)
         return true;
@@ -55,12 +55,12 @@ static bool copy_file(struct commit_facts *f, struct arena *a, struct table_file
     /* entries of one partition mostly follow each other */
     if (f->n_entries && str_eq(f->entries[f->n_entries - 1].f.partition, t->partition))
         t->partition = f->entries[f->n_entries - 1].f.partition;
-    else if (!copy_str(a, &t->partition))
+    else if (!facts_copy(a, &t->partition))
         return false;
     bool one_key = str_eq(t->min_key, t->max_key);
-    if (!copy_str(a, &t->name) || !copy_str(a, &t->min_key) ||
-        (!one_key && !copy_str(a, &t->max_key)) || !copy_str(a, &t->external_path) ||
-        !copy_str(a, &t->extra_files.items))
+    if (!facts_copy(a, &t->name) || !facts_copy(a, &t->min_key) ||
+        (!one_key && !facts_copy(a, &t->max_key)) || !facts_copy(a, &t->external_path) ||
+        !facts_copy(a, &t->extra_files.items))
         return false;
     if (one_key)
         t->max_key = t->min_key;
@@ -75,17 +75,22 @@ struct reading {
     size_t number; /* of m */
 };
 
+int facts_add(struct ctx *cx, struct commit_facts *f, const struct manifest_entry *e)
+{
+    struct fact one = {.added = e->kind == FILE_ADD};
+    TRY(table_file_of(cx, &f->filer, e, &one.f));
+    TRY(grow(cx, f, (void **)&f->entries, f->n_entries, &f->cap_entries, sizeof one));
+    if (!copy_file(f, &f->arena, &one.f))
+        return facts_too_big(cx, f);
+    f->entries[f->n_entries++] = one;
+    return 0;
+}
+
 static int delta_entry(struct ctx *cx, void *arg, const struct manifest_entry *e)
 {
     struct reading *r = arg;
-    struct commit_facts *f = r->f;
-    struct fact one = {.added = e->kind == FILE_ADD};
-    TRY(table_file_of(cx, &f->filer, e, &one.f));
-    r->m->sum += one.added ? one.f.id : -one.f.id;
-    TRY(grow(cx, f, (void **)&f->entries, f->n_entries, &f->cap_entries, sizeof one));
-    if (!copy_file(f, &f->arena, &one.f))
-        return too_big(cx, f);
-    f->entries[f->n_entries++] = one;
+    TRY(facts_add(cx, r->f, e));
+    r->m->sum += fact_sum(&r->f->entries[r->f->n_entries - 1]);
     return 0;
 }
 
@@ -101,7 +106,7 @@ static int base_entry(struct ctx *cx, void *arg, const struct manifest_entry *e)
     TRY(grow(cx, f, (void **)&f->dead, f->n_dead, &f->cap_dead, sizeof one));
     one.f.min_key = one.f.max_key = STR_NONE;
     if (!copy_file(f, &f->more, &one.f))
-        return too_big(cx, f);
+        return facts_too_big(cx, f);
     f->dead[f->n_dead++] = one;
     return 0;
 }
@@ -136,12 +141,12 @@ static int read_list(struct ctx *cx, struct commit_facts *f, str name, struct op
     TRY(meta_list(cx, &f->dir, name, size, &m, &n));
     struct fact_manifest *v = ARENA_ARRAY(&f->arena, struct fact_manifest, n + 1);
     if (!v)
-        return too_big(cx, f);
+        return facts_too_big(cx, f);
     for (size_t i = 0; i < n; i++) {
         v[i] = (struct fact_manifest){
             .name = m[i].name, .size = m[i].size, .added = m[i].added, .deleted = m[i].deleted};
-        if (!copy_str(&f->arena, &v[i].name))
-            return too_big(cx, f);
+        if (!facts_copy(&f->arena, &v[i].name))
+            return facts_too_big(cx, f);
     }
     *ret = v;
     *ret_n = n;
@@ -202,12 +207,12 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static int collect_schemas(struct ctx *cx, struct commit_facts *f)
+int facts_schemas(struct ctx *cx, struct commit_facts *f)
 {
     size_t n = 0, k = 0;
     int64_t *v = ARENA_ARRAY(&f->arena, int64_t, f->n_entries + 1);
     if (!v)
-        return too_big(cx, f);
+        return facts_too_big(cx, f);
     v[n++] = f->schema_id;
     for (size_t i = 0; i < f->n_entries; i++)
         if (f->entries[i].added && f->entries[i].f.schema_id != v[n - 1])
@@ -255,27 +260,34 @@ static int copy_snapshot(struct ctx *cx, struct commit_facts *f, const struct sn
     f->base_list = s->base_manifest_list;
     f->delta_list = s->delta_manifest_list;
     f->index_name = s->index_manifest.len ? s->index_manifest : STR_NONE;
-    bool ok = copy_str(&f->arena, &f->user) && copy_str(&f->arena, &f->base_list) &&
-              copy_str(&f->arena, &f->delta_list) && copy_str(&f->arena, &f->index_name);
+    bool ok = facts_copy(&f->arena, &f->user) && facts_copy(&f->arena, &f->base_list) &&
+              facts_copy(&f->arena, &f->delta_list) && facts_copy(&f->arena, &f->index_name);
     return ok ? 0 : ctx_nomem(cx);
 }
 
 static int read_facts(struct ctx *cx, struct commit_facts *f, const struct snapshot *s,
                       const struct facts_opts *o)
 {
-    TRY(table_filer_init(cx, &f->filer, o->partition, o->row_ids));
-    TRY(copy_snapshot(cx, f, s));
     TRY(read_in_own(cx, f, s));
     if (f->bad.p)
         return 0;
     TRY(facts_pair(cx, f));
-    TRY(collect_schemas(cx, f));
+    TRY(facts_schemas(cx, f));
     bool same = o->known_index.p && f->index_name.p && str_eq(o->known_index, f->index_name);
     return same ? 0 : facts_read_index(cx, f);
 }
 
-int facts_read(struct ctx *cx, const struct meta_dir *d, const struct snapshot *s,
-               const struct facts_opts *o, struct commit_facts **ret)
+static int begin(struct ctx *cx, struct commit_facts *f, const struct meta_dir *d,
+                 const struct snapshot *s, const struct facts_opts *o)
+{
+    if (d->dir.len && !(f->dir.dir = str_dup(&f->arena, d->dir)).p)
+        return ctx_nomem(cx);
+    TRY(table_filer_init(cx, &f->filer, o->partition, o->row_ids));
+    return copy_snapshot(cx, f, s);
+}
+
+int facts_new(struct ctx *cx, const struct meta_dir *d, const struct snapshot *s,
+              const struct facts_opts *o, struct commit_facts **ret)
 {
     struct commit_facts *f = mem_zalloc(sizeof *f);
     if (!f)
@@ -286,8 +298,21 @@ int facts_read(struct ctx *cx, const struct meta_dir *d, const struct snapshot *
     f->too_big_is_bad = o->too_big_is_bad;
     f->bad = STR_NONE;
     f->dir = *d;
-    int rc = d->dir.len && !(f->dir.dir = str_dup(&f->arena, d->dir)).p ? ctx_nomem(cx)
-                                                                        : read_facts(cx, f, s, o);
+    int rc = begin(cx, f, d, s, o);
+    if (rc < 0) {
+        facts_free(f);
+        return rc;
+    }
+    *ret = f;
+    return 0;
+}
+
+int facts_read(struct ctx *cx, const struct meta_dir *d, const struct snapshot *s,
+               const struct facts_opts *o, struct commit_facts **ret)
+{
+    struct commit_facts *f;
+    TRY(facts_new(cx, d, s, o, &f));
+    int rc = read_facts(cx, f, s, o);
     if (rc < 0) {
         facts_free(f);
         return rc;

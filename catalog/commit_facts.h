@@ -75,6 +75,23 @@ int facts_read(struct ctx *cx, const struct meta_dir *d, const struct snapshot *
 /* Reads those base manifests; `which` are numbers in base. What cannot be read goes to f->bad. */
 int facts_read_base(struct ctx *cx, struct commit_facts *f, const size_t *which,
                     size_t n) WARN_UNUSED;
+/* The same of what we are about to write. Nothing is read: the base is what `base` names, and of those
+ * manifests only the ones that `read` has read are known (it must outlive *ret). */
+struct facts_made {
+    const struct manifest_entry *entries; /* of the delta, in order */
+    size_t n;
+    const struct manifest_file *base;
+    size_t n_base;
+    const struct commit_facts *read; /* NULL: none */
+    struct index_set *index; /* NULL: it is the one that the head has. A reference is taken */
+};
+int facts_make(struct ctx *cx, const struct meta_dir *d, const struct snapshot *s,
+               const struct facts_opts *o, const struct facts_made *in,
+               struct commit_facts **ret) WARN_UNUSED;
+/* It was written: the names of lists and manifests; `delta` has the entries, in order. E_NOMEM, E_TOOBIG */
+int facts_made_names(struct ctx *cx, struct commit_facts *f, const struct snapshot *s,
+                     const struct manifest_file *delta, size_t n_delta,
+                     const struct manifest_file *changelog, size_t n_changelog) WARN_UNUSED;
 int facts_read_index(struct ctx *cx, struct commit_facts *f) WARN_UNUSED;
 void facts_free(struct commit_facts *f); /* NULL is fine */
 static inline void facts_freep(struct commit_facts **f)

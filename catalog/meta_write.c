@@ -104,12 +104,18 @@ int meta_write_list(struct ctx *cx, struct meta_writer *w, const struct manifest
     return 0;
 }
 
+int meta_index_name(struct ctx *cx, const struct meta_writer *w, str *ret)
+{
+    return ctx_text(cx, ret, "index-manifest-%s-%u", w->uuid, w->indexes);
+}
+
 int meta_write_index(struct ctx *cx, struct meta_writer *w, const struct index_entry *entries,
                      size_t n, str *ret_name)
 {
     CLEANUP(buf_done) struct buf b = {0};
     str name;
-    TRY(ctx_text(cx, &name, "index-manifest-%s-%u", w->uuid, w->indexes++));
+    TRY(meta_index_name(cx, w, &name));
+    w->indexes++;
     TRY(index_manifest_write(cx, entries, n, w->o->codec, w->o->level, &b));
     TRY(put_or_undo(cx, w, name, buf_str(&b)));
     *ret_name = name;

@@ -44,6 +44,8 @@ int meta_write_list(struct ctx *cx, struct meta_writer *w, const struct manifest
                     size_t n, str *ret_name, int64_t *ret_size) WARN_UNUSED;
 int meta_write_index(struct ctx *cx, struct meta_writer *w, const struct index_entry *entries,
                      size_t n, str *ret_name) WARN_UNUSED;
+/* What the next one will be called. E_NOMEM */
+int meta_index_name(struct ctx *cx, const struct meta_writer *w, str *ret) WARN_UNUSED;
 /* As many manifests as it takes; none for no entries. */
 int meta_write_manifests(struct ctx *cx, struct meta_writer *w, const struct manifest_entry *e,
                          size_t n, struct manifest_file **ret, size_t *ret_n) WARN_UNUSED;
