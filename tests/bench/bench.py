@@ -6,7 +6,8 @@
   const  tests/bench/constserver.c: libmicrohttpd answering a constant
 
 Absolute times here mean little; the ratios, taken side by side, are what is compared. Arguments choose
-parts: java, python, snapshot, size (of a table: its commits), cold (loads), idle (default all). BENCH_QUICK=1 for a short run.
+parts: java, python, snapshot, size (of a table: its commits), cold (loads), native, idle (default
+all but native). BENCH_QUICK=1 for a short run.
 """
 import http.client
 import json
@@ -25,6 +26,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "lib"))
 import big_tables  # noqa: E402
 import java  # noqa: E402
 import latch  # noqa: E402
+import native  # noqa: E402
 import raw  # noqa: E402
 
 BUILD = os.path.dirname(latch.binary())
@@ -220,6 +222,8 @@ def main():
         big_tables.commits_by_size(BUILD, row, QUICK)
     if "cold" in parts:
         big_tables.cold(BUILD, row, QUICK)
+    if "native" in parts:
+        native.native_commits(BUILD, HERE, row, QUICK)
     if "idle" in parts:
         idle()
     print("\nbench: ratios in one run, %d cores" % os.cpu_count())
