@@ -146,7 +146,7 @@ cov: packages-build packages-test packages-cov ## line and branch coverage of th
 
 bench: packages-build packages-test packages-bench ## Latch beside a null server, libmicrohttpd and the file system
 	$(Q)tests/setup/clients.sh
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all $(B)/bench/nullserver $(B)/bench/constserver
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all tools $(B)/bench/nullserver $(B)/bench/constserver $(B)/bench/nativeload
 	$(Q)LATCH_BIN=$(CURDIR)/$(B)/latch python3 tests/bench/bench.py
 
 $(B)/bench/%: $(B)/tests/bench/%.o $(foreach l,proto,$(call LIB,$(l)))

@@ -1,9 +1,11 @@
 /* state_files.c - records by bucket and by name, and how many buckets each partition says it has.
  *
- * A bucket's records are a doubly linked list. Two tables with open addressing hold 4-byte numbers:
- * records by hash of (bucket, name), whatever their level, and buckets by (partition, number); deleting
- * moves entries back instead of leaving marks, so a table never fills with them. Buckets and partitions
- * without files are dropped and their numbers used again.
+ * A bucket's records are a doubly linked list. Two tables with open addressing hold numbers
+ * and hashes, 8 bytes together: records by (bucket, name), whatever their level, and buckets by
+ * (partition, number). The hash is in the table so that a look-up for what is not there, as each file of
+ * a load is, does not touch the memory of records. Deleting moves entries back instead of leaving marks,
+ * so a table never fills with them. Buckets and partitions without files are dropped and their numbers
+ * used again.
  *
  * Invariants: a bucket has a file, a partition a bucket; sums and counts are those of the records that
  * are there; a name is live at no more than NAME_LEVELS_MAX levels of one bucket, so that a look-up is
@@ -37,22 +39,12 @@ static uint32_t bucket_hash(const struct shared *partition, int32_t bucket)
 
 /* --- tables of numbers ------------------------------------------------------------------------ */
 
-static uint32_t hash_of_record(const struct table_state *st, uint32_t ref)
+static void refs_place(struct refs *t, struct refs_slot s)
 {
-    return record_at(st, ref)->hash;
-}
-
-static uint32_t hash_of_bucket(const struct table_state *st, uint32_t i)
-{
-    return bucket_hash(st->buckets[i].partition, st->buckets[i].bucket);
-}
-
-static void refs_place(struct refs *t, uint32_t hash, uint32_t v)
-{
-    size_t at = hash & (t->cap - 1);
-    while (t->v[at])
-        at = (at + 1) & (t->cap - 1);
-    t->v[at] = v;
+    size_t at = refs_start(t, s.hash);
+    while (t->v[at].v)
+        at = refs_step(t, at);
+    t->v[at] = s;
 }
 
 /* Bytes by which it would grow for one more. */
@@ -61,7 +53,7 @@ static size_t refs_growth(const struct refs *t)
     return (t->n + 1) * 4 <= t->cap * 3 ? 0 : (t->cap ? t->cap : REFS_MIN) * sizeof *t->v;
 }
 
-int refs_room(const struct table_state *st, struct refs *t, refs_hash_fn *hash)
+int refs_room(struct refs *t)
 {
     if (refs_growth(t) == 0)
         return 0;
@@ -70,8 +62,8 @@ int refs_room(const struct table_state *st, struct refs *t, refs_hash_fn *hash)
     if (!wide.v)
         return E_NOMEM;
     for (size_t i = 0; i < t->cap; i++)
-        if (t->v[i])
-            refs_place(&wide, hash(st, t->v[i]), t->v[i]);
+        if (t->v[i].v)
+            refs_place(&wide, t->v[i]);
     mem_free(t->v);
     *t = wide;
     return 0;
@@ -79,26 +71,26 @@ int refs_room(const struct table_state *st, struct refs *t, refs_hash_fn *hash)
 
 void refs_put(struct refs *t, uint32_t hash, uint32_t v)
 {
-    refs_place(t, hash, v);
+    refs_place(t, (struct refs_slot){v, hash});
     t->n++;
 }
 
-void refs_remove(const struct table_state *st, struct refs *t, refs_hash_fn *hash, uint32_t v)
+void refs_remove(struct refs *t, uint32_t hash, uint32_t v)
 {
-    size_t mask = t->cap - 1, at = hash(st, v) & mask;
-    while (t->v[at] != v) {
-        ASSERT(t->v[at]);
-        at = (at + 1) & mask;
+    size_t mask = t->cap - 1, at = refs_start(t, hash);
+    while (t->v[at].v != v) {
+        ASSERT(t->v[at].v);
+        at = refs_step(t, at);
     }
     /* What follows and could stand here moves back. */
-    for (size_t next = (at + 1) & mask; t->v[next]; next = (next + 1) & mask) {
-        size_t home = hash(st, t->v[next]) & mask;
+    for (size_t next = refs_step(t, at); t->v[next].v; next = refs_step(t, next)) {
+        size_t home = refs_start(t, t->v[next].hash);
         if (((next - home) & mask) >= ((next - at) & mask)) {
             t->v[at] = t->v[next];
             at = next;
         }
     }
-    t->v[at] = 0;
+    t->v[at] = (struct refs_slot){0};
     t->n--;
 }
 
@@ -159,9 +151,10 @@ uint32_t bucket_find(const struct table_state *st, str partition, int32_t bucket
     const struct refs *t = &st->by_bucket;
     if (!p || t->cap == 0)
         return 0;
-    for (size_t at = bucket_hash(p, bucket) & (t->cap - 1); t->v[at]; at = (at + 1) & (t->cap - 1))
-        if (st->buckets[t->v[at]].partition == p && st->buckets[t->v[at]].bucket == bucket)
-            return t->v[at];
+    uint32_t hash = bucket_hash(p, bucket);
+    for (size_t at = refs_start(t, hash); t->v[at].v; at = refs_step(t, at))
+        if (st->buckets[t->v[at].v].partition == p && st->buckets[t->v[at].v].bucket == bucket)
+            return t->v[at].v;
     return 0;
 }
 
@@ -189,7 +182,7 @@ static int bucket_get(struct ctx *cx, struct table_state *st, str partition, int
 {
     uint32_t i = bucket_find(st, partition, bucket);
     if (i == 0) {
-        if (!buckets_room(st) || refs_room(st, &st->by_bucket, hash_of_bucket) < 0)
+        if (!buckets_room(st) || refs_room(&st->by_bucket) < 0)
             return ctx_nomem(cx);
         struct shared *p = shared_take(&st->partitions, partition);
         if (!p)
@@ -209,7 +202,7 @@ static void bucket_drop_empty(struct table_state *st, uint32_t i)
     struct bucket *b = &st->buckets[i];
     if (b->n)
         return;
-    refs_remove(st, &st->by_bucket, hash_of_bucket, i);
+    refs_remove(&st->by_bucket, bucket_hash(b->partition, b->bucket), i);
     shared_give(&st->partitions, b->partition);
     *b = (struct bucket){0};
     st->spare_buckets[st->n_spare++] = i;
@@ -218,19 +211,12 @@ static void bucket_drop_empty(struct table_state *st, uint32_t i)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-/* Is there room for one more of this name? Records are looked at only where so many stand in a row that
- * all could be of it. */
-static bool name_room(const struct table_state *st, uint32_t hash)
+/* Is there room for one more of this name? */
+static bool name_room(const struct refs *t, uint32_t hash)
 {
-    const struct refs *t = &st->by_name;
-    int same = 0, row = 0;
-    size_t at = hash & (t->cap - 1);
-    while (row < NAME_LEVELS_MAX && t->v[(at + (size_t)row) & (t->cap - 1)])
-        row++;
-    if (row < NAME_LEVELS_MAX)
-        return true;
-    for (; t->v[at]; at = (at + 1) & (t->cap - 1))
-        same += record_at(st, t->v[at])->hash == hash;
+    int same = 0;
+    for (size_t at = refs_start(t, hash); t->v[at].v; at = refs_step(t, at))
+        same += t->v[at].hash == hash;
     return same < NAME_LEVELS_MAX;
 }
 
@@ -242,7 +228,7 @@ static void count_in(struct table_state *st, const struct table_file *f)
     st->live_sum += f->id;
 }
 
-static void link_in(struct table_state *st, uint32_t ref, struct record *r,
+static void link_in(struct table_state *st, uint32_t ref, struct record *r, uint32_t hash,
                     const struct table_file *f)
 {
     struct bucket *b = &st->buckets[r->bucket];
@@ -254,17 +240,17 @@ static void link_in(struct table_state *st, uint32_t ref, struct record *r,
     b->n++;
     if (f->max_seq > b->max_seq)
         b->max_seq = f->max_seq;
-    refs_put(&st->by_name, r->hash, ref);
+    refs_put(&st->by_name, hash, ref);
     count_in(st, f);
 }
 
 static int add_to(struct ctx *cx, struct table_state *st, uint32_t bucket,
                   const struct table_file *f)
 {
-    if (refs_room(st, &st->by_name, hash_of_record) < 0)
+    if (refs_room(&st->by_name) < 0)
         return ctx_nomem(cx);
     uint32_t hash = name_hash(bucket, f->name);
-    if (!name_room(st, hash))
+    if (!name_room(&st->by_name, hash))
         return ctx_fail(cx, E_CORRUPT, RES_NONE, STR_NONE,
                         "the data file \"%.*s\" is live at more than %d levels of one bucket",
                         (int)(f->name.len > 120 ? 120 : f->name.len), f->name.p, NAME_LEVELS_MAX);
@@ -281,9 +267,8 @@ static int add_to(struct ctx *cx, struct table_state *st, uint32_t bucket,
     struct record *r = record_at(st, ref);
     memcpy(r, packed, st->scratch.len);
     r->bucket = bucket;
-    r->hash = hash;
     r->len = (uint32_t)st->scratch.len;
-    link_in(st, ref, r, f);
+    link_in(st, ref, r, hash, f);
     return 0;
 }
 
@@ -315,7 +300,7 @@ int files_reserve(struct ctx *cx, struct table_state *st, size_t n)
     ASSERT(t->n == 0);
     while (n * 4 > cap * 3)
         cap *= 2;
-    uint32_t *v = mem_zalloc(cap * sizeof *v);
+    struct refs_slot *v = mem_zalloc(cap * sizeof *v);
     if (!v)
         return ctx_nomem(cx);
     mem_free(t->v);
@@ -335,15 +320,15 @@ int files_put_record(struct ctx *cx, struct table_state *st, uint32_t bucket, ui
 {
     struct record *r = record_at(st, ref);
     struct state_view v;
-    if (refs_room(st, &st->by_name, hash_of_record) < 0)
+    if (refs_room(&st->by_name) < 0)
         return ctx_nomem(cx);
     r->bucket = bucket;
     record_unpack(st, r, &v);
-    r->hash = name_hash(bucket, v.f.name);
-    if (!name_room(st, r->hash))
+    uint32_t hash = name_hash(bucket, v.f.name);
+    if (!name_room(&st->by_name, hash))
         return ctx_fail(cx, E_CORRUPT, RES_NONE, STR_NONE, "a file is there too many times");
     TRY(count_add(cx, st, st->buckets[bucket].partition, v.f.total_buckets));
-    link_in(st, ref, r, &v.f);
+    link_in(st, ref, r, hash, &v.f);
     return 0;
 }
 
@@ -356,9 +341,9 @@ uint32_t files_find(const struct table_state *st, const struct table_file *f)
     if (!bucket)
         return 0;
     uint32_t hash = name_hash(bucket, f->name);
-    for (size_t at = hash & (t->cap - 1); t->v[at]; at = (at + 1) & (t->cap - 1))
-        if (record_at(st, t->v[at])->id == f->id)
-            return t->v[at];
+    for (size_t at = refs_start(t, hash); t->v[at].v; at = refs_step(t, at))
+        if (t->v[at].hash == hash && record_at(st, t->v[at].v)->id == f->id)
+            return t->v[at].v;
     return 0;
 }
 
@@ -370,9 +355,11 @@ bool state_find_name(const struct table_state *st, str partition, int32_t bucket
     if (!b)
         return false;
     uint32_t hash = name_hash(b, name);
-    for (size_t at = hash & (t->cap - 1); t->v[at]; at = (at + 1) & (t->cap - 1)) {
-        const struct record *r = record_at(st, t->v[at]);
-        if (r->hash != hash || r->bucket != b)
+    for (size_t at = refs_start(t, hash); t->v[at].v; at = refs_step(t, at)) {
+        if (t->v[at].hash != hash)
+            continue;
+        const struct record *r = record_at(st, t->v[at].v);
+        if (r->bucket != b)
             continue;
         record_unpack(st, r, ret);
         if (str_eq(ret->f.name, name))
@@ -387,7 +374,7 @@ void files_remove(struct table_state *st, uint32_t ref)
     struct bucket *b = &st->buckets[r->bucket];
     struct state_view v;
     record_unpack(st, r, &v);
-    refs_remove(st, &st->by_name, hash_of_record, ref);
+    refs_remove(&st->by_name, name_hash(r->bucket, v.f.name), ref);
     if (r->next)
         record_at(st, r->next)->prev = r->prev;
     if (r->prev)
@@ -440,7 +427,7 @@ static size_t map_bytes(const struct map *m)
 
 size_t files_bytes(const struct table_state *st)
 {
-    return st->slab.bytes + (st->by_name.cap + st->by_bucket.cap) * sizeof(uint32_t) +
+    return st->slab.bytes + (st->by_name.cap + st->by_bucket.cap) * sizeof(struct refs_slot) +
            st->cap_buckets * (sizeof(struct bucket) + sizeof(uint32_t)) + st->users.bytes +
            st->name_parts.bytes + st->partitions.bytes + map_bytes(&st->users.by_text) +
            map_bytes(&st->name_parts.by_text) + map_bytes(&st->partitions.by_text);

@@ -18,16 +18,11 @@ uint64_t state_place(str partition, int32_t bucket, str name)
     return hash64(h, sizeof h);
 }
 
-static uint32_t hash_of(const struct table_state *st, uint32_t v)
-{
-    return (uint32_t)st->gone.v[v - 1].place;
-}
-
 static void drop_oldest(struct table_state *st)
 {
     struct gone *g = &st->gone;
     struct gone_file *f = &g->v[g->first];
-    refs_remove(st, &g->by_place, hash_of, (uint32_t)g->first + 1);
+    refs_remove(&g->by_place, (uint32_t)f->place, (uint32_t)g->first + 1);
     if (f->user)
         shared_give(&st->users, f->user);
     g->first = (g->first + 1) % g->cap;
@@ -48,13 +43,13 @@ static bool widen(struct table_state *st)
     struct gone old = *g;
     *g = wide;
     for (size_t i = 0; i < wide.n; i++) {
-        if (refs_room(st, &g->by_place, hash_of) < 0) {
+        if (refs_room(&g->by_place) < 0) {
             mem_free(wide.v);
             mem_free(g->by_place.v);
             *g = old;
             return false;
         }
-        refs_put(&g->by_place, hash_of(st, (uint32_t)i + 1), (uint32_t)i + 1);
+        refs_put(&g->by_place, (uint32_t)g->v[i].place, (uint32_t)i + 1);
     }
     mem_free(old.v);
     mem_free(old.by_place.v);
@@ -76,7 +71,7 @@ int gone_put(struct ctx *cx, struct table_state *st, uint64_t place, int64_t sna
         return 0;
     if (g->n == st->o.gone_max)
         drop_oldest(st);
-    if ((g->n == g->cap && !widen(st)) || refs_room(st, &g->by_place, hash_of) < 0)
+    if ((g->n == g->cap && !widen(st)) || refs_room(&g->by_place) < 0)
         return ctx_nomem(cx);
     struct shared *who = user.p ? shared_take(&st->users, user) : NULL;
     if (user.p && !who)
@@ -95,8 +90,8 @@ bool state_find_gone(const struct table_state *st, str partition, int32_t bucket
     bool found = false;
     if (t->cap == 0)
         return false;
-    for (size_t at = place & (t->cap - 1); t->v[at]; at = (at + 1) & (t->cap - 1)) {
-        const struct gone_file *f = &st->gone.v[t->v[at] - 1];
+    for (size_t at = refs_start(t, (uint32_t)place); t->v[at].v; at = refs_step(t, at)) {
+        const struct gone_file *f = &st->gone.v[t->v[at].v - 1];
         if (f->place != place || (found && f->snapshot < ret->snapshot))
             continue;
         *ret =
@@ -114,7 +109,7 @@ void state_forget_gone(struct table_state *st, int64_t up_to)
 
 size_t gone_bytes(const struct table_state *st)
 {
-    return st->gone.cap * sizeof *st->gone.v + st->gone.by_place.cap * sizeof(uint32_t);
+    return st->gone.cap * sizeof *st->gone.v + st->gone.by_place.cap * sizeof *st->gone.by_place.v;
 }
 
 void gone_done(struct table_state *st)

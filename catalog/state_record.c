@@ -15,6 +15,11 @@
 #include "proto/base/assert.h"
 #include "proto/base/mem.h"
 
+#define VARINT_MAX  10
+#define NUMBERS_MAX 14
+#define TEXTS_MAX                                                                                  \
+    8 /* lengths and numbers among the texts; a packed name is shorter than the text */
+
 /* --- shared texts ----------------------------------------------------------------------------- */
 
 struct shared *shared_find(const struct shared_set *s, str text)
@@ -118,22 +123,30 @@ void shared_done(struct shared_set *s)
 
 /* --- numbers ---------------------------------------------------------------------------------- */
 
-static void put_u(struct buf *b, uint64_t v)
+/* What writes has the room: pack_room. */
+static char *put_u(char *p, uint64_t v)
 {
     for (; v >= 0x80; v >>= 7)
-        buf_addc(b, (char)(v | 0x80));
-    buf_addc(b, (char)v);
+        *p++ = (char)(v | 0x80);
+    *p++ = (char)v;
+    return p;
 }
 
-static void put_i(struct buf *b, int64_t v)
+static char *put_i(char *p, int64_t v)
 {
-    put_u(b, (uint64_t)v << 1 ^ (v < 0 ? UINT64_MAX : 0));
+    return put_u(p, (uint64_t)v << 1 ^ (v < 0 ? UINT64_MAX : 0));
 }
 
-static void put_str(struct buf *b, str s)
+static char *put_bytes(char *p, const void *from, size_t n)
 {
-    put_u(b, s.len);
-    buf_adds(b, s);
+    if (n)
+        memcpy(p, from, n);
+    return p + n;
+}
+
+static char *put_str(char *p, str s)
+{
+    return put_bytes(put_u(p, s.len), s.p, s.len);
 }
 
 static uint64_t get_u(const unsigned char **p)
@@ -169,27 +182,26 @@ struct name_parts {
     uint64_t number;
 };
 
-static int hex(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
+/* 16 + the digit, 0 for what is none: a branch for each would be guessed wrong every third time. */
+static const unsigned char hex_of[256] = {
+    ['0'] = 16, ['1'] = 17, ['2'] = 18, ['3'] = 19, ['4'] = 20, ['5'] = 21, ['6'] = 22, ['7'] = 23,
+    ['8'] = 24, ['9'] = 25, ['a'] = 26, ['b'] = 27, ['c'] = 28, ['d'] = 29, ['e'] = 30, ['f'] = 31,
+};
 
 static bool uuid_at(const char *p, unsigned char *ret)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < UUID_TEXT; i++) {
-        if (i == 8 || i == 13 || i == 18 || i == 23) {
-            if (p[i] != '-')
-                return false;
-            continue;
-        }
-        int high = hex(p[i]), low = hex(p[i + 1]);
-        if (high < 0 || low < 0)
-            return false;
-        ret[n++] = (unsigned char)(high << 4 | low);
-        i++;
+    static const unsigned char places[16] = {0,  2,  4,  6,  9,  11, 14, 16,
+                                             19, 21, 24, 26, 28, 30, 32, 34};
+    unsigned all = 16;
+    if (p[8] != '-' || p[13] != '-' || p[18] != '-' || p[23] != '-')
+        return false;
+    for (size_t i = 0; i < 16; i++) {
+        unsigned high = hex_of[(unsigned char)p[places[i]]],
+                 low = hex_of[(unsigned char)p[places[i] + 1]];
+        all &= high & low;
+        ret[i] = (unsigned char)(high << 4 | (low & 15));
     }
-    return true;
+    return all != 0;
 }
 
 /* "-7.parquet": the number as its only text, and what follows it. */
@@ -284,57 +296,77 @@ static unsigned flags_of(const struct table_file *f, bool packed)
            (str_eq(f->min_key, f->max_key) ? ONE_KEY : 0u);
 }
 
-static void put_opt(struct buf *b, struct opt_i64 v)
+static char *put_opt(char *p, struct opt_i64 v)
 {
-    if (v.has)
-        put_i(b, v.v);
+    return v.has ? put_i(p, v.v) : p;
 }
 
-static void pack_numbers(struct buf *b, const struct table_file *f, const struct taken *t,
-                         unsigned flags)
+static char *pack_numbers(char *p, const struct table_file *f, const struct taken *t,
+                          unsigned flags)
 {
-    put_u(b, flags);
-    put_u(b, (uint64_t)f->level);
-    put_i(b, f->total_buckets);
-    put_u(b, (uint64_t)f->size);
-    put_u(b, (uint64_t)f->rows);
-    put_i(b, f->min_seq);
-    put_i(b, (int64_t)((uint64_t)f->max_seq - (uint64_t)f->min_seq));
-    put_i(b, f->schema_id);
-    put_u(b, (uint64_t)f->snapshot);
+    p = put_u(p, flags);
+    p = put_u(p, (uint64_t)f->level);
+    p = put_i(p, f->total_buckets);
+    p = put_u(p, (uint64_t)f->size);
+    p = put_u(p, (uint64_t)f->rows);
+    p = put_i(p, f->min_seq);
+    p = put_i(p, (int64_t)((uint64_t)f->max_seq - (uint64_t)f->min_seq));
+    p = put_i(p, f->schema_id);
+    p = put_u(p, (uint64_t)f->snapshot);
     if (t->user)
-        put_u(b, t->user->no);
-    put_opt(b, f->created_ms);
-    put_opt(b, f->delete_rows);
-    put_opt(b, f->first_row_id);
-    put_opt(b, f->source);
+        p = put_u(p, t->user->no);
+    p = put_opt(p, f->created_ms);
+    p = put_opt(p, f->delete_rows);
+    p = put_opt(p, f->first_row_id);
+    return put_opt(p, f->source);
 }
 
-static void pack_texts(struct buf *b, const struct table_file *f, const struct taken *t,
-                       const struct name_parts *parts)
+static char *pack_texts(char *p, const struct table_file *f, const struct taken *t,
+                        const struct name_parts *parts, unsigned flags)
 {
     if (t->before) {
-        put_u(b, t->before->no);
-        put_u(b, t->after->no);
-        buf_add(b, parts->uuid, sizeof parts->uuid);
-        put_u(b, parts->number);
+        p = put_u(p, t->before->no);
+        p = put_u(p, t->after->no);
+        p = put_bytes(p, parts->uuid, sizeof parts->uuid);
+        p = put_u(p, parts->number);
     } else {
-        put_str(b, f->name);
+        p = put_str(p, f->name);
     }
-    put_str(b, f->min_key);
-    if (!str_eq(f->min_key, f->max_key))
-        put_str(b, f->max_key);
+    p = put_str(p, f->min_key);
+    if (!(flags & ONE_KEY))
+        p = put_str(p, f->max_key);
     if (f->external_path.p)
-        put_str(b, f->external_path);
+        p = put_str(p, f->external_path);
     if (f->extra_files.n) {
-        put_u(b, f->extra_files.n);
-        put_str(b, f->extra_files.items);
+        p = put_u(p, f->extra_files.n);
+        p = put_str(p, f->extra_files.items);
     }
+    return p;
+}
+
+/* No record of f is longer. */
+static size_t pack_room(const struct table_file *f)
+{
+    return sizeof(struct record) + (NUMBERS_MAX + TEXTS_MAX) * VARINT_MAX + f->name.len +
+           f->min_key.len + f->max_key.len + f->external_path.len + f->extra_files.items.len;
+}
+
+static void pack(struct buf *out, const struct table_file *f, const struct taken *t,
+                 const struct name_parts *parts)
+{
+    struct record head = {.id = f->id};
+    unsigned flags = flags_of(f, t->before != NULL);
+    buf_clear(out);
+    if (buf_reserve(out, pack_room(f)) < 0)
+        return;
+    char *p = put_bytes(out->p, &head, offsetof(struct record, body));
+    p = pack_numbers(p, f, t, flags);
+    p = pack_texts(p, f, t, parts, flags);
+    out->len = (size_t)(p - out->p);
 }
 
 int record_pack(struct ctx *cx, struct table_state *st, const struct table_file *f, struct buf *out)
 {
-    struct record head = {.id = f->id};
     struct name_parts parts;
     struct taken t;
     bool packed = name_split(f->name, &parts);
@@ -342,10 +374,7 @@ int record_pack(struct ctx *cx, struct table_state *st, const struct table_file 
         give_back(st, &t);
         return ctx_nomem(cx);
     }
-    buf_clear(out);
-    buf_add(out, &head, offsetof(struct record, body));
-    pack_numbers(out, f, &t, flags_of(f, packed));
-    pack_texts(out, f, &t, &parts);
+    pack(out, f, &t, &parts);
     int rc = buf_fail(out) ? ctx_nomem(cx) : 0;
     if (rc == 0 && out->len > SLAB_MAX)
         rc =

@@ -67,8 +67,7 @@ struct record {
     uint64_t id;
     uint32_t next, prev; /* of its bucket */
     uint32_t bucket;
-    uint32_t hash; /* of name and bucket */
-    uint32_t len;  /* of the whole record */
+    uint32_t len; /* of the whole record */
     unsigned char body[];
 };
 enum { /* flags in front of its body, see state_record.c */
@@ -92,14 +91,26 @@ void record_unpack(const struct table_state *st, const struct record *r, struct 
 void record_release(struct table_state *st, const struct record *r); /* of its shared texts */
 
 /* --- state_files.c ---------------------------------------------------------------------------- */
-struct refs { /* open addressing over refs or numbers; 0: free */
-    uint32_t *v;
+struct refs_slot {
+    uint32_t v; /* a ref or a number; 0: free */
+    uint32_t hash;
+};
+struct refs { /* open addressing; a look-up that finds nothing touches nothing but the table */
+    struct refs_slot *v;
     size_t cap, n;
 };
-typedef uint32_t refs_hash_fn(const struct table_state *st, uint32_t v);
-int refs_room(const struct table_state *st, struct refs *t, refs_hash_fn *hash) WARN_UNUSED;
+int refs_room(struct refs *t) WARN_UNUSED;
 void refs_put(struct refs *t, uint32_t hash, uint32_t v); /* after refs_room */
-void refs_remove(const struct table_state *st, struct refs *t, refs_hash_fn *hash, uint32_t v);
+void refs_remove(struct refs *t, uint32_t hash, uint32_t v);
+/* Walks what may be of this hash: from refs_start, by refs_step, until the slot's v is 0. */
+static inline size_t refs_start(const struct refs *t, uint32_t hash)
+{
+    return hash & (t->cap - 1);
+}
+static inline size_t refs_step(const struct refs *t, size_t at)
+{
+    return (at + 1) & (t->cap - 1);
+}
 
 struct gone_file {
     uint64_t place; /* hash of partition, bucket and name */

@@ -6,7 +6,8 @@
   const  tests/bench/constserver.c: libmicrohttpd answering a constant
 
 Absolute times here mean little; the ratios, taken side by side, are what is compared. Arguments choose
-parts: java, python, snapshot, idle (default all). BENCH_QUICK=1 for a short run.
+parts: java, python, snapshot, size (of a table: its commits), cold (loads), native, idle (default
+all but native). BENCH_QUICK=1 for a short run.
 """
 import http.client
 import json
@@ -22,8 +23,11 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "tests", "lib"))
+import big_tables  # noqa: E402
 import java  # noqa: E402
 import latch  # noqa: E402
+import native  # noqa: E402
+import raw  # noqa: E402
 
 BUILD = os.path.dirname(latch.binary())
 PYTHON = os.path.join(ROOT, "build/deps/venv/bin/python")
@@ -130,33 +134,19 @@ def wrk(url, token=None):
     return float(re.search(r"Requests/sec:\s+([\d.]+)", out).group(1))
 
 
-def one_commit(server, db, table):
+def one_commit(server):
     """A table with one snapshot; the body of its GET snapshot."""
-    prefix = server.prefix()
     with server.client() as c:
-        c.post("/v1/%s/databases" % prefix, {"name": db, "options": {}})
-        c.post("/v1/%s/databases/%s/tables" % (prefix, db), {
-            "identifier": {"database": db, "object": table},
-            "schema": {"fields": [{"id": 0, "name": "k", "type": "BIGINT"}], "partitionKeys": [],
-                       "primaryKeys": [], "options": {}, "comment": None}}).ok()
-        path = "/v1/%s/databases/%s/tables/%s" % (prefix, db, table)
-        info = c.get(path).ok().json()
-        root = info["path"].replace("file://", "")
-        for n in ("base", "delta"):
-            open(os.path.join(root, "manifest", n), "w").close()
-        c.post(path + "/commit", {
-            "tableId": info["id"], "baseSnapshotUuid": None, "statistics": [],
-            "snapshot": {"version": 3, "id": 1, "schemaId": 0, "uuid": "0b4d2a52-7f1c-4a6e-9a53-0c7d3d3fd001",
-                         "baseManifestList": "base", "deltaManifestList": "delta", "commitUser": "bench",
-                         "commitIdentifier": 9223372036854775807, "commitKind": "APPEND",
-                         "timeMillis": 1790000000000, "totalRecordCount": 1, "deltaRecordCount": 1}}).ok()
-        return path + "/snapshot", len(c.get(path + "/snapshot").ok().body)
+        table = raw.new_table(c)
+        table.append()
+        path = table.url + "/snapshot"
+        return path, len(c.get(path).ok().body)
 
 
 def snapshot_reads():
     print("GET snapshot, 32 connections, one load thread, two server threads", flush=True)
     server = latch.Server()
-    path, size = one_commit(server, "bench", "t")
+    path, size = one_commit(server)
     const = Side(os.path.join(BUILD, "bench/constserver"), "@PORT", str(size), "2")
     wrk(server.url + path, server.token), wrk(const.url + "/")
     pairs = [(wrk(server.url + path, server.token), wrk(const.url + path, server.token))
@@ -223,11 +213,17 @@ def idle():
 
 
 def main():
-    parts = sys.argv[1:] or ["java", "python", "snapshot", "idle"]
+    parts = sys.argv[1:] or ["java", "python", "snapshot", "size", "cold", "idle"]
     if "java" in parts or "python" in parts:
         commits(parts)
     if "snapshot" in parts:
         snapshot_reads()
+    if "size" in parts:
+        big_tables.commits_by_size(BUILD, row, QUICK)
+    if "cold" in parts:
+        big_tables.cold(BUILD, row, QUICK)
+    if "native" in parts:
+        native.native_commits(BUILD, HERE, row, QUICK)
     if "idle" in parts:
         idle()
     print("\nbench: ratios in one run, %d cores" % os.cpu_count())
