@@ -698,7 +698,7 @@ static void the_totals_are_the_branchs(void **state)
     (void)state;
     struct seen s;
     struct draft m = fx_step(&f, &p.m[5], 1), n = {0};
-    m.stats.file_size_bytes = 7000;
+    m.size = 7000;
     assert_true(fx_answer(&f, "t", &m));
     fx_on(&f, "t", &m, 2, 1);
     OK(&f, fx_forward(&f, "b"));

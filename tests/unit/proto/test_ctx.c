@@ -183,7 +183,8 @@ static void names_codes_and_resources(void **state)
     assert_string_equal(res_name(RES_DATABASE), "DATABASE");
     assert_string_equal(res_name(RES_PARTITION), "PARTITION");
     assert_string_equal(res_name(RES_DEFINITION), "DEFINITION");
-    assert_null(res_name((enum res)(RES_DEFINITION + 1)));
+    assert_string_equal(res_name(RES_CONFLICT), "CONFLICT");
+    assert_null(res_name((enum res)(RES_CONFLICT + 1)));
 }
 
 static void assert_says_where_and_aborts(void **state)
