@@ -255,7 +255,8 @@ static int no_room(struct request *rq)
 /* What a phase returned: an answer, or the next phase. */
 static enum rq_verdict answer(struct request *rq, int rc)
 {
-    if (rc == STEP_WORKER || rc == STEP_STRAND || (rc == E_NEED && rq->stuck < TURNS_MAX)) {
+    if (rc == STEP_WORKER || rc == STEP_STRAND ||
+        (rc == E_NEED && rq->strand && rq->stuck < TURNS_MAX)) {
         rc = rc == E_NEED ? post_loads(rq) : post(rq, rc);
         if (rc == 0)
             return RQ_PARKED;
