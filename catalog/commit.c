@@ -176,8 +176,7 @@ void commit_manifest_bad(struct ctx *cx, struct verdict *v, str message)
     ctx_reset_err(cx);
 }
 
-/* The table's own files cannot be read. */
-static int damaged(struct ctx *cx, struct verdict *v)
+int commit_damaged(struct ctx *cx, struct verdict *v)
 {
     str why;
     TRY(ctx_text(cx, &why,
@@ -206,7 +205,7 @@ int commit_judge(struct ctx *cx, struct commit *cm, struct verdict *v)
     struct table_state *st = NULL;
     int rc = commit_state(cx, cm, &st);
     if (rc == E_CORRUPT)
-        return damaged(cx, v);
+        return commit_damaged(cx, v);
     if (rc != GO_ON)
         return rc;
     TRY(conflict_check(cx, st, cm->facts, &cm->rules, &seen, v));

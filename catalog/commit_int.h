@@ -58,8 +58,9 @@ bool commit_base_right(const struct commit *cm, const struct head *h);
 /* 2. ANSWERED: it is known, GO_ON: it is not, NEED_MORE: what we saw is too old to tell. */
 enum say commit_replayed(struct commit *cm);
 /* The state to judge by. NEED_MORE: what was read through is of another head; E_NEED; E_CORRUPT: the table's
- * own files are damaged, commit_judge makes a refusal of it. */
+ * own files are damaged, which commit_damaged makes a refusal of (once: the next look reads them again). */
 int commit_state(struct ctx *cx, struct commit *cm, struct table_state **ret) WARN_UNUSED;
+int commit_damaged(struct ctx *cx, struct verdict *v) WARN_UNUSED; /* GO_ON */
 /* 4b of cm->facts: GO_ON with an OK or a REFUSE (also for a table that is damaged itself), NEED_MORE: back
  * to 4a with cm->need, or an error, E_NEED among them. */
 int commit_judge(struct ctx *cx, struct commit *cm, struct verdict *v) WARN_UNUSED;

@@ -421,14 +421,16 @@ static int decide(struct ctx *cx, struct native *nc)
     struct table_state *st = NULL;
     struct verdict v = {.kind = VERDICT_OK};
     int rc = commit_state(cx, cm, &st);
-    if (rc != E_CORRUPT) { /* else the verdict is about that */
+    if (rc == E_CORRUPT) {
+        rc = commit_damaged(cx, &v);
+    } else {
         if (rc == GO_ON)
             rc = native_plan(cx, nc, st);
-        if (rc != GO_ON)
-            return rc;
-        TRY(state_facts(cx, nc));
+        if (rc == GO_ON)
+            rc = state_facts(cx, nc);
+        if (rc == GO_ON)
+            rc = commit_judge(cx, cm, &v);
     }
-    rc = commit_judge(cx, cm, &v);
     if (rc != GO_ON)
         return rc;
     return v.kind == VERDICT_REFUSE ? commit_refused(cx, cm, &v.refusal) : GO_ON;

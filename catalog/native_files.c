@@ -192,7 +192,7 @@ static int one_stat(struct stats_in *in, const struct json *v, enum bound which)
 static int each_stat(struct stats_in *in, const struct json *obj, const char *what,
                      enum bound which)
 {
-    JSON_EACH (v, obj)
+    for (const struct json *v = obj ? obj->child : NULL; v; v = v->next)
         if (one_stat(in, v, which) < 0)
             return ctx_prefix(in->m->cx, "%s.valueStats.%s.%.*s", in->path, what, STR(v->key));
     return 0;
