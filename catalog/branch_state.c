@@ -59,7 +59,7 @@ int branch_traits(struct ctx *cx, struct branch *br, struct table_traits **ret)
         int rc = schema_of_branch(cx, br, &at);
         if (rc == E_NOTFOUND || (rc == 0 && !at.json.len)) { /* or it is only begun */
             ctx_reset_err(cx);
-            return branch_gone(cx, br);
+            return ctx_code(branch_gone(cx, br), E_NOTFOUND);
         }
         TRY(rc);
         TRY(traits_new(cx, at.json, at.id, &fresh));

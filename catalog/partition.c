@@ -176,7 +176,7 @@ static int fold(struct ctx *cx, struct branch *br, enum partitions_are *ret)
         int rc = STORE(st, partitions_fold, cx, str_of(br->table->id), str_of(br->name), 0,
                        FOLD_ROWS, &is);
         if (rc == E_NOTFOUND)
-            return gone(cx, br);
+            return ctx_code(gone(cx, br), E_NOTFOUND);
         TRY(rc);
     }
     *ret = is;

@@ -339,7 +339,7 @@ class Consumers(InTable):
 
 
 class Partitions(World):
-    """Of a table with two keys; they come with the statistics of commits and go by their drop."""
+    """Of a table with two keys; they come with the files of commits and go by their drop."""
 
     reverse, slash = True, True
 
@@ -379,7 +379,8 @@ class Partitions(World):
 
     def fill(self, n):
         head = None
-        names = {self.fresh() for _ in range(n)}
+        names = {self.fresh() for _ in range(n)}  # blanks have no name of their own in a commit
+        names = {name for name in names if all(v.strip() for v in self.specs[name].values())}
         stats = [{"spec": self.specs[name], "recordCount": 1, "fileSizeInBytes": 10, "fileCount": 1,
                   "lastFileCreationTime": 1, "totalBuckets": 1} for name in sorted(names)]
         assert self.table.commit(self.table.snapshot(head, stats=stats), None, statistics=stats)

@@ -133,6 +133,25 @@ def test_commits_make_partitions():
         [("b", "1", 1, 1), ("a", "2", 1, 1), ("a", "1", 1, 1)]
 
 
+def test_they_come_back_after_a_rollback():
+    """What was folded is past the target: the server counts the live files, and pypaimon sees them."""
+    name = make()
+    table = catalog().get_table(name)
+    write(table, [(1, "a", "1"), (2, "a", "1"), (3, " ", "")])
+    write(table, [(4, "a", "1"), (5, "b", "1")])
+    first = [("__DEFAULT_PARTITION__", "__DEFAULT_PARTITION__", 1, 1), ("a", "1", 2, 1)]
+
+    def seen():
+        return sorted((p.spec["dt"], p.spec["hh"], p.record_count, p.file_count) for p in listed(name))
+
+    assert seen() == [first[0], ("a", "1", 3, 2), ("b", "1", 1, 1)]
+    with latch.shared().client() as c:
+        raw.Table(c, *name.split(".")).rollback({"type": "snapshot", "snapshotId": 1}).ok()
+    assert seen() == first
+    write(catalog().get_table(name), [(6, "a", "1")])
+    assert seen() == [first[0], ("a", "1", 3, 2)]
+
+
 def _dir(name, spec):
     with latch.shared().client() as c:
         table = raw.Table(c, *name.split("."))
