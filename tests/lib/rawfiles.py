@@ -221,7 +221,7 @@ DEFAULT_PARTITION = "__DEFAULT_PARTITION__"
 
 def escape(text):
     """A partition value as it is in a path."""
-    return "".join("%%%02X" % ord(c) if c in "\"#%'*/:=?\\{[]^\x7f" or c < " " else c for c in text)
+    return "".join("%%%02X" % ord(c) if c in "\"#%'*/:=?\\{}[]^\x7f" or c < " " else c for c in text)
 
 
 def partition_text(value):
