@@ -360,6 +360,7 @@ class Partitions(World):
 
     def key(self, p, q):
         """What tells them apart: within a value '/' and '%' are escaped."""
+        p, q = raw.rawfiles.partition_text(p), raw.rawfiles.partition_text(q)  # what a blank one is listed as
         name = "/".join("%s=%s" % (k, v.replace("%", "%25").replace("/", "%2F")) for k, v in (("p", p), ("q", q)))
         self.specs[name] = {"p": p, "q": q}
         return name
