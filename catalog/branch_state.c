@@ -57,7 +57,7 @@ int branch_traits(struct ctx *cx, struct branch *br, struct table_traits **ret)
     pthread_mutex_unlock(&br->mu);
     if (!t) {
         int rc = schema_of_branch(cx, br, &at);
-        if (rc == E_NOTFOUND || (rc == 0 && !at.json.len)) { /* or it is only begun */
+        if (rc == E_NOTFOUND || (rc == 0 && at.id < 0)) { /* or it is being made just now */
             ctx_reset_err(cx);
             return ctx_code(branch_gone(cx, br), E_NOTFOUND);
         }

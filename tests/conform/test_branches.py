@@ -176,8 +176,8 @@ def test_replays_on_branches():
     assert raw.success(t.post(t.body(main, head["uuid"])))
     b.rollback({"type": "snapshot", "snapshotId": 3}).ok()
     assert b.head()["id"] == 3 and t.head()["id"] == 4
-    # Without a uuid nothing says which 3 it was made on: each user is sent back once.
-    assert not raw.success(b.post(first))
+    # Its base is right again, as its files say: the same commit, made anew.
+    assert raw.success(b.post(first)) and b.head() == s and b.snapshot_ids() == [3, 4]
 
 
 def test_many_writers_of_branches():

@@ -149,10 +149,7 @@ def test_a_repeat_after_rollback_is_no_success():
         t.rollback(by_id(1)).ok()
         assert not raw.success(t.post(t.body(three, two.get("uuid")))), "it is gone and its base too"
         assert t.head() == one and t.snapshot_ids() == [1]
-        # Its base is right again. A base that is stated says so; a null one must read the head anew.
-        if uuid is None:
-            assert not raw.success(t.post(body))
-            assert t.snapshot_ids() == [1]
+        # Its base is right again: a stated one says so, and of a null one its files do.
         assert raw.success(t.post(body)), "the same commit on the same base, made anew"
         assert t.head() == two
 
@@ -210,21 +207,29 @@ def test_two_who_start_from_one_head():
 
 
 def test_null_bases_after_a_rollback():
-    """Snapshot N was another one before: who cannot state a base is sent back once to read it."""
+    """Snapshot N was another one before. Files tell which of them a null base was made on: on the head, then
+    it is taken; else its user is sent back once to read the head, and after that it is refused."""
     t = new_table()
-    t.append(3, uuid=None, user="old")
+    gone = t.append(3, uuid=None, user="old")
     t.rollback(by_id(2)).ok()
+    head = t.append(1, uuid=None, user="other")
+    assert head["id"] == gone["id"]
     for user in ("old", "new"):
-        head = t.head()
-        first = t.snapshot(head, uuid=None, user=user)
-        assert not t.commit(first, None) and t.head() == head
-        assert t.commit(t.snapshot(head, uuid=None, user=user), None)
-        assert t.commit(t.snapshot(t.head(), uuid=None, user=user), None)
-    # Who states a base is not sent back.
+        stale = t.snapshot(gone, uuid=None, user=user)
+        assert not t.commit(stale, None) and t.head() == head
+        for again in (stale, t.snapshot(gone, uuid=None, user=user)):
+            t.post(t.body(again, None)).error(409, "TABLE", text="manifest-bad")
+            assert t.head() == head
+        right = t.snapshot(head, uuid=None, user=user)
+        assert t.commit(right, None)
+        t.rollback(by_id(head["id"])).ok()  # another epoch: all are sent back once more
+    # Who states a base is not sent back: it is not in doubt.
     u = new_table()
     one = u.append(1)
-    u.append(1)
+    two = u.append(1)
     u.rollback(by_id(1)).ok()
+    wrong = {**u.snapshot(two), "id": 2}
+    u.post(u.body(wrong, one["uuid"])).error(409, "TABLE", text="manifest-bad")
     assert u.commit(u.snapshot(one), one["uuid"])
 
 
@@ -469,9 +474,20 @@ def test_a_file_past_a_gap_is_never_adopted():
 
 
 def test_a_foreign_snapshot_that_does_not_continue_the_head():
+    def without_manifest(t, head):
+        s = t.snapshot(head)
+        os.unlink(t.file("manifest", t.records(s["deltaManifestList"])[0]["_FILE_NAME"]))
+        return s
+
+    def live(t, head):
+        return list(t.live(head).values())[0]
+
     broken = [
-        ("total", lambda t, head: {**t.snapshot(head), "totalRecordCount": 77}),
+        ("base", lambda t, head: t.snapshot(head, base=[])),
         ("lists", lambda t, head: {**t.snapshot(head), "baseManifestList": head["baseManifestList"]}),
+        ("manifest", without_manifest),
+        ("gone", lambda t, head: t.snapshot(head, delete=[live(t, head).but(name="never.orc")])),
+        ("twice", lambda t, head: t.snapshot(head, add=[live(t, head)])),
         ("schema", lambda t, head: {**t.snapshot(head), "schemaId": 9}),
     ]
     for what, make in broken:
@@ -486,6 +502,11 @@ def test_a_foreign_snapshot_that_does_not_continue_the_head():
         assert t.head() == head and t.snapshot_ids() == [1, 2, 3], what
         os.unlink(t.snapshot_path(3))  # what the message tells a person to do
         assert raw.success(t.post(mine)), what
+    t = new_table()
+    head = t.append(1)
+    odd = {**t.snapshot(head), "totalRecordCount": 77}  # what it counts is its own affair
+    t.write_snapshot(odd)
+    assert t.commit(odd, head["uuid"]) and t.head() == odd
     t = new_table()
     head = t.append(1)
     raw.write_file(t.snapshot_path(2), '{"version": 3, "id":')
@@ -537,9 +558,12 @@ def test_outcomes_and_heads_survive_a_restart():
         assert u.head() == legacy and u.snapshot_ids() == [1, 2, 3, 4]
         for s in snaps + [legacy]:
             assert u.commit(s, None), "known from before the restart"
-        assert not u.commit(gone, None), "rolled back: sent to the head once, as its base is null"
-        assert u.head() == legacy
-        assert u.append(1)["id"] == 5
+        other = u.append(1)
+        assert other["id"] == 5
+        assert not u.commit(gone, None), "rolled back, and another has its place"
+        u.rollback(by_id(4)).ok()
+        assert u.commit(gone, None), "its files say that it was made on the head: it is made anew"
+        assert u.head() == gone and u.snapshot_ids() == [1, 2, 3, 4, 5]
     server.stop()
 
 

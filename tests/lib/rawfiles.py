@@ -9,6 +9,7 @@ import json
 import os
 import struct
 import time
+import unicodedata
 import uuid as uuids
 
 # --- Avro --------------------------------------------------------------------------------------------
@@ -224,8 +225,14 @@ def escape(text):
     return "".join("%%%02X" % ord(c) if c in "\"#%'*/:=?\\{}[]^\x7f" or c < " " else c for c in text)
 
 
+def blank(text):
+    """As Java has it: no-break spaces are none."""
+    return all(c in "\t\n\v\f\r\x1c\x1d\x1e\x1f" or
+               unicodedata.category(c) in ("Zs", "Zl", "Zp") and c not in "\u00a0\u2007\u202f" for c in text)
+
+
 def partition_text(value):
-    return DEFAULT_PARTITION if value is None or isinstance(value, str) and not value.strip() else str(value)
+    return DEFAULT_PARTITION if value is None or isinstance(value, str) and blank(value) else str(value)
 
 
 class DataFile:
