@@ -13,7 +13,7 @@ import latch
 
 DEPS = os.path.join(latch.ROOT, "build", "deps")
 SOURCES = os.path.join(latch.ROOT, "tests", "conform", "java")
-SHARED = ("CommandLoop", "RestOptions")  # by the mains
+SHARED = ("CommandLoop", "RestOptions", "TypedRows")  # by the mains
 ANSWER_TIMEOUT_S = 300  # a watchdog: a busy machine may take a minute to start Flink's first job
 
 
