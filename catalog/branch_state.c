@@ -364,7 +364,7 @@ void branch_state_forward(struct ctx *cx, struct branch *br, const struct commit
     struct ctx own;
     if (!br->state)
         return;
-    ctx_init(&own, 0);
+    ctx_init(&own, (size_t)1 << 20);
     int rc = state_apply(&own, br->state, f);
     if (rc < 0) {
         log_warn("catalog", "state.dropped", LS("table", branch_full_name(cx, br)),
