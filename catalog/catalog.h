@@ -47,6 +47,7 @@ struct catalog_opts {
     int64_t history_snapshots; /* how many the rules look back */
     size_t state_gone_max;                        /* deleted files that one remembers */
     size_t facts_max_bytes;                       /* of what one commit says */
+    bool upkeep_merge; /* many manifests are merged into fewer, by commits of our own */
     int64_t conflict_keep_ms, conflict_max;       /* of a branch's conflict list */
     /* Opens a warehouse's root; NULL: io_local_new. Tests put another one in. */
     int (*open_root)(struct ctx *cx, const struct io_local_opts *o, struct io **ret);
@@ -77,6 +78,8 @@ struct head;      /* immutable, reference counted: one state of a branch */
     X(states_saved, "checkpoints of states written")                                               \
     X(states_evicted, "states that made room for others")                                          \
     X(states_streamed, "times the manifests of a table too large for a state were read through")   \
+    X(merges_done, "snapshots that upkeep committed to merge manifests")                           \
+    X(merges_given_up, "merges of manifests that came to nothing: the table had changed, or it failed") \
     X(tables_loaded, "table handles loaded")                                                       \
     X(tables_evicted, "table handles evicted")                                                     \
     X(errors_after_create, "I/O errors between a snapshot's creation and its record")

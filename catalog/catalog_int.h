@@ -151,6 +151,8 @@ struct branch {
     uint64_t kept_text;               /* what its checkpoint is of; 0: not known */
     int64_t kept_commits, kept_bytes; /* since then */
     atomic_bool keeping;              /* a checkpoint is being written (any) */
+    _Atomic int64_t merge_after_ms;    /* no merge of manifests before (any) */
+    atomic_bool merging;               /* one is under way (any) */
     struct head_lists *lists;         /* see head_lists.h; NULL: none */
     struct map users; /* commit users answered in this epoch, by hash; keys are owned */
 };

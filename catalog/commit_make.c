@@ -6,6 +6,7 @@
  *
  * Thread rule: the branch's strand. */
 #include "catalog/commit_int.h"
+#include "catalog/upkeep.h"
 
 #include "manifest/layout.h"
 #include "proto/base/inject.h"
@@ -115,6 +116,7 @@ static int make_known(struct ctx *cx, struct commit *cm, struct commit_pending *
         return perhaps(cx, cm);
     IGNORE(INJECT(COMMIT_RECORDED));
     branch_hint(cx, br);
+    upkeep_look(br, cm->traits, cm->facts);
     IGNORE(INJECT(COMMIT_HINTED));
     return 0;
 }

@@ -104,14 +104,14 @@ const struct head_lists *branch_lists(const struct branch *br)
 void branch_lists_forward(struct branch *br, uint64_t before, const struct manifest_file *base,
                           size_t n_base, const struct manifest_file *delta, size_t n_delta)
 {
-    bool grows = br->lists && br->lists->text == before && br->lists->n == n_base;
-    if (!grows)
-        branch_lists_drop(br);
+    bool grows = br->lists && br->lists->text == before && br->lists->files == base;
     struct head_lists *l = grows ? br->lists : lists_new(0);
-    if (!l)
-        return;
-    br->lists = l;
-    if ((!grows && append(l, base, n_base) < 0) || append(l, delta, n_delta) < 0) {
+    bool ok = l && (grows || append(l, base, n_base) == 0) && append(l, delta, n_delta) == 0;
+    if (!grows) { /* base may be of the old ones */
+        branch_lists_drop(br);
+        br->lists = l;
+    }
+    if (!ok) {
         branch_lists_drop(br);
         return;
     }

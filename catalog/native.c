@@ -22,6 +22,7 @@
 
 #define USER_LEN_MAX 1024
 #define TRIES_MAX    20
+#define UPKEEP_USER  "latch-upkeep"
 
 /* --- new -------------------------------------------------------------------------------------- */
 
@@ -134,7 +135,34 @@ int native_new(struct ctx *cx, struct branch *br, const struct native_in *in, st
     return 0;
 }
 
+int native_new_merge(struct ctx *cx, struct branch *br, const struct native_merge *m,
+                     struct native **ret)
+{
+    static const struct api_native nothing = {.user = STR_LIT(UPKEEP_USER),
+                                              .identifier = API_NATIVE_BATCH_IDENTIFIER,
+                                              .kind = STR_LIT("COMPACT")};
+    const struct native_in in = {.body = &nothing};
+    char uuid[UUID_LEN + 1];
+    struct native *nc;
+    TRY(native_new(cx, br, &in, &nc));
+    rand_uuid(uuid);
+    nc->merge = m;
+    nc->cm.snap.uuid = str_dup(&cx->arena, str_of(uuid));
+    if (!nc->cm.snap.uuid.p)
+        return ctx_nomem(cx);
+    TRY(outcome_key(cx, &nc->cm.snap, nc->cm.key));
+    *ret = nc;
+    return 0;
+}
+
 /* --- prepare ---------------------------------------------------------------------------------- */
+
+int native_write_options(struct ctx *cx, struct branch *br, const struct table_traits *t,
+                         struct meta_write_opts *ret)
+{
+    *ret = (struct meta_write_opts){.dir = branch_meta_dir(br), .partition = traits_partition(t)};
+    return meta_write_options(cx, &t->schema.options, ret);
+}
 
 static int read_options(struct ctx *cx, struct native *nc)
 {
@@ -142,9 +170,8 @@ static int read_options(struct ctx *cx, struct native *nc)
     const struct kv_list *o = &t->schema.options;
     int64_t buckets;
     str mode;
-    nc->o = (struct native_options){
-        .write = {.dir = branch_meta_dir(nc->cm.br), .partition = traits_partition(t)}};
-    TRY(meta_write_options(cx, o, &nc->o.write));
+    nc->o = (struct native_options){0};
+    TRY(native_write_options(cx, nc->cm.br, t, &nc->o.write));
     TRY(opt_i64(cx, o, "bucket", &buckets));
     TRY(opt_bool(cx, o, "sequence.snapshot-ordering", &nc->o.snapshot_ordering));
     TRY(opt_enum(cx, o, "write.sequence-number-init-mode", &mode));
@@ -503,7 +530,7 @@ int native_run(struct ctx *cx, struct native *nc, struct native_done *ret)
     }
     if (rc == E_CONFLICT)
         COUNT(c, commits_refused);
-    else if (rc < 0 && rc != E_NEED)
+    else if (rc < 0 && rc != E_NEED && rc != E_RACE)
         COUNT(c, commits_failed);
     TRY(rc);
     *ret = d;

@@ -69,6 +69,15 @@ static inline bool native_changes_index(const struct native *nc)
     return nc->files.n_index_add + nc->files.n_index_gone > 0;
 }
 
+/* --- native.c --------------------------------------------------------------------------------- */
+/* A commit without a body that puts merged manifests in the place of others. What `m` points to must stay.
+ * native_run then says E_RACE when one of m->in is not the table's any more. */
+int native_new_merge(struct ctx *cx, struct branch *br, const struct native_merge *m,
+                     struct native **ret) WARN_UNUSED;
+/* What a table's options say of the files that we write. */
+int native_write_options(struct ctx *cx, struct branch *br, const struct table_traits *t,
+                         struct meta_write_opts *ret) WARN_UNUSED;
+
 /* --- native_plan.c ---------------------------------------------------------------------------- */
 /* All of nc that depends on the head, and cm.snap but for the names of lists. GO_ON; NEED_MORE: entries of
  * files that go must be read. (strand) */

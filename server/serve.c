@@ -165,6 +165,7 @@ static int open_catalog(struct process *p, const struct config *c)
                              .history_snapshots = c->history_snapshots,
                              .state_gone_max = (size_t)c->state_gone_max,
                              .facts_max_bytes = (size_t)c->commit_memory,
+                             .upkeep_merge = c->upkeep_merge != 0,
                              .conflict_keep_ms = c->conflict_keep_ms,
                              .conflict_max = c->conflict_max};
     return catalog_open(&p->cx, &o, &p->srv.cat);

@@ -253,6 +253,32 @@ def test_pypaimon_and_native_commits_take_turns():
     assert table.head()["id"] == 9
 
 
+def test_upkeep_among_pypaimon_commits():
+    """pypaimon never merges manifests; the server does, and everybody goes on."""
+    server = latch.Server(env={"LATCH_UPKEEP_MERGE": "on"})
+    c = server.client()
+    database = raw.create_database(c)
+    cat = pyclient.open_catalog(server)
+    cat.create_table(database + ".t", pyclient.schema("append"), False)
+    table, t = raw.Table(c, database, "t"), cat.get_table(database + ".t")
+    for k in range(36):
+        pyclient.commit(t, [(k, "v")])
+    latch.eventually(lambda: "latch_merges_done_total 1" in c.get("/metrics", token=None).body.decode(), "a merge")
+    kinds = [table.read_snapshot(i)["commitUser"] == "latch-upkeep" for i in table.snapshot_ids()]
+    assert sum(kinds) == 1, kinds
+    head = table.head()
+    base = dump("list", table.file("manifest", head["baseManifestList"]))
+    assert len(base) < 10, len(base)
+    wanted = [(k, "v") for k in range(36)]
+    assert pyclient.read(t) == wanted
+    pyclient.commit(t, [(36, "v")])
+    assert pyclient.read(t) == wanted + [(36, "v")]
+    assert latch.state_of(c, database, "t").ok().json()["equal"]
+    with java.Client("TypedClient", "java131").open(server) as j:
+        j("write", database, "t", json.dumps([[37, "v"]]))
+        assert len(json.loads(j("read", database, "t"))) == 38
+
+
 def test_the_program_of_the_readme():
     with open(os.path.join(latch.ROOT, "README.md"), encoding="utf-8") as f:
         text = f.read()

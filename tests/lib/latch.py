@@ -83,6 +83,7 @@ class Server:
             os.unlink(self.ready_path)
         full = {k: v for k, v in os.environ.items() if not k.startswith("LATCH_")}
         full["LATCH_BOOTSTRAP_TOKEN"] = self.token
+        full["LATCH_UPKEEP_MERGE"] = "off"  # suites count snapshots
         full.update(self.env)
         full.update(env or {})
         command = [binary(), "serve", "--data-dir", self.data_dir, "--listen", "127.0.0.1:0",

@@ -855,6 +855,161 @@ static void an_embedded_index(void **state)
     assert_int_equal(nat_snapshot(&f, n.json).total_record_count, 0);
 }
 
+/* --- upkeep ----------------------------------------------------------------------------------- */
+
+static bool upkeep_idle(void)
+{
+    struct branch *br;
+    OK(&f, fx_branch(&f, "t", &br));
+    bool idle = !atomic_load(&br->merging);
+    branch_unref(br);
+    return idle;
+}
+
+static void wait_for_upkeep(void)
+{
+    for (int i = 0; i < 5000 && !upkeep_idle(); i++)
+        usleep(1000);
+    assert_true(upkeep_idle());
+}
+
+/* So many commits of one file each, named from `first` on. */
+static void many(int first, int n)
+{
+    for (int i = first; i < first + n; i++) {
+        put(fx_text(&f, "f%d", i).p);
+        OK(&f, nat(&f, "t", fx_text(&f, "{\"add\":[" FILE_OF("f%d", "") "]}", i).p, NULL));
+    }
+}
+
+static void with_upkeep(unsigned kind)
+{
+    fx_done(&f);
+    fx_init(&f, kind);
+    f.o.upkeep_merge = true;
+    OK(&f, fx_open(&f));
+    fx_table(&f, "t");
+}
+
+static struct snapshot head_now(void)
+{
+    struct seen s;
+    OK(&f, fx_head(&f, "t", &s));
+    return nat_snapshot(&f, s.json);
+}
+
+static void many_manifests_are_merged(void **state)
+{
+    (void)state;
+    size_t n;
+    with_upkeep(0);
+    many(0, 29);
+    wait_for_upkeep();
+    assert_int_equal(fx_head_id(&f, "t"), 29);
+    many(29, 1);
+    wait_for_upkeep();
+    struct snapshot s = head_now();
+    assert_int_equal(s.id, 31);
+    assert_int_equal(s.commit_kind, COMMIT_COMPACT);
+    SAME(s.commit_user, S("latch-upkeep"));
+    assert_int_equal(s.total_record_count, 300);
+    assert_int_equal(s.delta_record_count, 0);
+    struct meta_dir d = nat_dir(&f, "t");
+    struct manifest_file *m;
+    assert_int_equal(meta_list(&f.cx, &d, s.base_manifest_list, SIZE_ANY, &m, &n), 0);
+    assert_int_equal(n, 1);
+    assert_int_equal(m[0].added, 30);
+    (void)nat_entries(&f, "t", s.delta_manifest_list, &n);
+    assert_int_equal(n, 0);
+    nat_state_right(&f, "t");
+    int reads = fx_calls(&f, IO_read);
+    many(30, 1); /* the branch has the new lists */
+    assert_int_equal(fx_calls(&f, IO_read), reads);
+    assert_int_equal(fx_head_id(&f, "t"), 32);
+    struct cat_counts c = fx_counts(&f);
+    assert_int_equal(c.merges_done, 1);
+    assert_int_equal(c.merges_given_up, 0);
+    refuses(E_CONFLICT, "file-twice", ADD("f3"));
+    fx_restart(&f);
+    nat_state_right(&f, "t");
+}
+
+static void commits_while_it_merges(struct fx *fx, enum fx_op op, bool after, str path)
+{
+    if (op != IO_write || after || !memmem(path.p, path.len, "manifest/manifest-list", 22))
+        return;
+    (void)fx;
+    usleep(3000);
+}
+
+/* Others go on meanwhile: what came after is kept as it is. */
+static void merged_among_commits(void **state)
+{
+    (void)state;
+    with_upkeep(0);
+    many(0, 29);
+    fx_hook(&f, commits_while_it_merges, NULL);
+    many(29, 40);
+    fx_hook(&f, NULL, NULL);
+    wait_for_upkeep();
+    many(69, 1);
+    wait_for_upkeep();
+    struct snapshot s = head_now();
+    struct cat_counts c = fx_counts(&f);
+    assert_true(c.merges_done >= 1);
+    assert_int_equal(s.total_record_count, 700);
+    assert_int_equal(s.id, 70 + c.merges_done);
+    nat_state_right(&f, "t");
+}
+
+/* It fails, at whatever call: nothing is lost, and nothing of it is left. */
+static void a_merge_that_fails(void **state)
+{
+    (void)state;
+    for (int nth = 1; nth < 4; nth++)
+        for (int op = 0; op < 2; op++) {
+            with_upkeep(0);
+            many(0, 29);
+            put("f29");
+            /* 3 writes are the commit's; the merge writes one, its commit two lists */
+            FAIL(&f, .op = op ? IO_write : IO_read, .nth = op ? 3 + nth : nth, .code = E_IO,
+                 .sticky = true);
+            int rc = nat(&f, "t", ADD("f29"), NULL);
+            wait_for_upkeep();
+            fx_well(&f);
+            struct cat_counts c = fx_counts(&f);
+            if (rc == 0) {
+                assert_int_equal(c.merges_given_up, 1);
+                assert_int_equal(fx_head_id(&f, "t"), 30);
+                assert_int_equal(nat_files(&f, "t"), 90);
+            }
+            many(30, 1);
+            wait_for_upkeep(); /* not tried again so soon */
+            nat_state_right(&f, "t");
+            assert_int_equal(fx_counts(&f).merges_done, 0);
+        }
+}
+
+static void a_merge_that_dies(void **state)
+{
+    (void)state;
+    for (int k = 1; k < 14; k++) {
+        with_upkeep(0);
+        many(0, 29);
+        put("f29");
+        fx_die_at(&f, 6 + k); /* the commit takes about six */
+        IGNORE(nat(&f, "t", ADD("f29"), NULL));
+        wait_for_upkeep();
+        fx_crash(&f, false);
+        int64_t id = fx_head_id(&f, "t");
+        assert_true(id >= 29 && id <= 31);
+        nat_state_right(&f, "t");
+        many(40, 2);
+        wait_for_upkeep();
+        nat_state_right(&f, "t");
+    }
+}
+
 int main(void)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -879,6 +1034,10 @@ int main(void)
         T(the_schema_changes_between),
         T(a_table_too_large),
         T(an_embedded_index),
+        T(many_manifests_are_merged),
+        T(merged_among_commits),
+        T(a_merge_that_fails),
+        T(a_merge_that_dies),
         T(a_fault_anywhere),
         T(a_crash_anywhere_in_a_commit),
         T(a_power_loss_anywhere_in_a_commit),
