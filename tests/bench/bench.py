@@ -6,8 +6,8 @@
   const  tests/bench/constserver.c: libmicrohttpd answering a constant
 
 Absolute times here mean little; the ratios, taken side by side, are what is compared. Arguments choose
-parts: java, python, snapshot, size (of a table: its commits), cold (loads), native, idle (default
-all but native). BENCH_QUICK=1 for a short run.
+parts: java, python, snapshot, size (of a table: its commits), cold (loads), native (commits), idle
+(default all). BENCH_QUICK=1 for a short run.
 """
 import http.client
 import json
@@ -213,7 +213,7 @@ def idle():
 
 
 def main():
-    parts = sys.argv[1:] or ["java", "python", "snapshot", "size", "cold", "idle"]
+    parts = sys.argv[1:] or ["java", "python", "snapshot", "size", "cold", "native", "idle"]
     if "java" in parts or "python" in parts:
         commits(parts)
     if "snapshot" in parts:
