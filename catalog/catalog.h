@@ -44,11 +44,11 @@ struct catalog_opts {
     str state_dir;             /* of the checkpoints of states; empty: none are kept */
     size_t state_keep_min;     /* bytes of a state that is worth one */
     int64_t state_keep_commits, state_keep_bytes; /* after so much change another one */
-    int64_t history_snapshots; /* how many the rules look back */
+    int64_t history_snapshots;                    /* how many the rules look back */
     size_t state_gone_max;                        /* deleted files that one remembers */
     size_t facts_max_bytes;                       /* of what one commit says */
     bool upkeep_merge; /* many manifests are merged into fewer, by commits of our own */
-    int64_t conflict_keep_ms, conflict_max;       /* of a branch's conflict list */
+    int64_t conflict_keep_ms, conflict_max; /* of a branch's conflict list */
     /* Opens a warehouse's root; NULL: io_local_new. Tests put another one in. */
     int (*open_root)(struct ctx *cx, const struct io_local_opts *o, struct io **ret);
 };
@@ -79,7 +79,8 @@ struct head;      /* immutable, reference counted: one state of a branch */
     X(states_evicted, "states that made room for others")                                          \
     X(states_streamed, "times the manifests of a table too large for a state were read through")   \
     X(merges_done, "snapshots that upkeep committed to merge manifests")                           \
-    X(merges_given_up, "merges of manifests that came to nothing: the table had changed, or it failed") \
+    X(merges_given_up,                                                                             \
+      "merges of manifests that came to nothing: the table had changed, or it failed")             \
     X(tables_loaded, "table handles loaded")                                                       \
     X(tables_evicted, "table handles evicted")                                                     \
     X(errors_after_create, "I/O errors between a snapshot's creation and its record")
@@ -292,6 +293,14 @@ int branch_rollback(struct ctx *cx, struct branch *br,
                     const struct rollback_in *in) WARN_UNUSED; /* (strand) */
 int table_alter(struct ctx *cx, struct branch *br,
                 const struct json *changes) WARN_UNUSED; /* (strand) */
+/* Another table in the same place: a snapshot without files, then this schema as the next one. What was
+ * there stays readable by its snapshots. E_UNSUPPORTED: other partition keys, or no table with snapshots of
+ * its own. Phases as of a commit: replace_prepare, replace_run, again after CAT_NEED. */
+struct replace; /* in cx's arena */
+int replace_new(struct ctx *cx, struct branch *br, const struct json *schema,
+                struct replace **ret) WARN_UNUSED;                   /* (worker) E_INVAL */
+int replace_prepare(struct ctx *cx, struct replace *rp) WARN_UNUSED; /* (worker) */
+int replace_run(struct ctx *cx, struct replace *rp) WARN_UNUSED;     /* (strand) */
 /* Back to schema `target`. E_STATE: there is none, or a newer one is in use. (strand) */
 int branch_rollback_schema(struct ctx *cx, struct branch *br, int64_t target) WARN_UNUSED;
 

@@ -253,6 +253,9 @@ int schema_of_branch(struct ctx *cx, struct branch *br, struct schema_at *ret) W
 
 /* --- table_ddl.c, table_external.c -------------------------------------------------------------- */
 int table_name_check(struct ctx *cx, str name) WARN_UNUSED; /* of a new table; E_INVAL */
+/* From the Schema of a request. Tables whose files are the clients' own have any schema; the others must be
+ * such that clients can open them, which a type that Paimon does not know is not. */
+int table_schema_accept(struct ctx *cx, const struct json *j, struct schema *ret) WARN_UNUSED;
 int table_name_free(struct ctx *cx, struct catalog *c, const struct warehouse *w, str db,
                     str name) WARN_UNUSED; /* E_EXISTS */
 /* A new row, but for where it lies and the id of its schema. */
@@ -464,6 +467,7 @@ int branch_create_finish(struct ctx *cx, struct branch *br) WARN_UNUSED;
 int branch_drop_finish(struct ctx *cx, struct branch *br) WARN_UNUSED;
 int branch_rename_finish(struct ctx *cx, struct branch *br) WARN_UNUSED;
 int forward_finish(struct ctx *cx, struct branch *br) WARN_UNUSED;
+int replace_finish(struct ctx *cx, struct branch *br) WARN_UNUSED;
 /* Files of a branch above an id (history.c); each can be repeated. */
 int history_delete_snapshots(struct ctx *cx, struct branch *br, int64_t above) WARN_UNUSED;
 int history_delete_changelogs(struct ctx *cx, struct branch *br, int64_t above) WARN_UNUSED;

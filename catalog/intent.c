@@ -19,9 +19,13 @@ static const struct {
     const char *kind;
     int (*finish)(struct ctx *cx, struct branch *br);
 } of_branch[] = {
-    {"rollback", rollback_finish},           {"rollback-schema", schema_rollback_finish},
-    {"branch-create", branch_create_finish}, {"branch-drop", branch_drop_finish},
-    {"branch-rename", branch_rename_finish}, {"forward", forward_finish},
+    {"rollback", rollback_finish},
+    {"rollback-schema", schema_rollback_finish},
+    {"branch-create", branch_create_finish},
+    {"branch-drop", branch_drop_finish},
+    {"branch-rename", branch_rename_finish},
+    {"forward", forward_finish},
+    {"replace", replace_finish},
 };
 
 static int (*finisher(str kind))(struct ctx *cx, struct branch *br)

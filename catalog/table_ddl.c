@@ -32,9 +32,7 @@ int table_name_check(struct ctx *cx, str name)
 
 /* --- create ----------------------------------------------------------------------------------- */
 
-/* Tables whose files are the clients' own have any schema; the others must be such that clients can
- * open them, which a type that Paimon does not know is not. */
-static int schema_accept(struct ctx *cx, const struct json *j, struct schema *s)
+int table_schema_accept(struct ctx *cx, const struct json *j, struct schema *s)
 {
     TRY(schema_decode(cx, j, "schema", s));
     if (!type_managed(type_of(s)))
@@ -238,7 +236,7 @@ int cat_table_create(struct ctx *cx, struct catalog *c, const struct warehouse *
     TRY(table_name_check(cx, name));
     TRY(STORE(c->o.store, db_get, cx, w->id, db, &dbr));
     TRY(table_name_free(cx, c, w, db, name));
-    TRY(schema_accept(cx, schema, &s));
+    TRY(table_schema_accept(cx, schema, &s));
     TRY(warehouse_space(cx, (struct warehouse *)w));
     TRY(s.path.p ? table_create_external(cx, c, w, &dbr, name, &s)
                  : create_here(cx, c, (struct warehouse *)w, &dbr, name, &s));

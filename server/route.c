@@ -130,7 +130,6 @@ static bool is_plain(str part)
 static const char *const paimon_words[] = {
     "grant",
     "permissions",
-    "replace",
 };
 
 static bool is_paimon(str raw_path)

@@ -1,6 +1,6 @@
 /* api_table.c - bodies of the table routes: create, register, rename, alter, get, details.
  *
- * Format: Paimon's CreateTableRequest, RegisterTableRequest, RenameTableRequest, AlterTableRequest and GetTableResponse.
+ * Format: Paimon's CreateTableRequest, RegisterTableRequest, ReplaceTableRequest, RenameTableRequest, AlterTableRequest and GetTableResponse.
  * Schemas and schema changes are only checked to be objects here; manifest/schema reads them. The
  * name in an answer is the whole object that was asked for: Java takes the branch to write to from
  * it, and with the bare name would write to main. Pure. */
@@ -26,6 +26,12 @@ int api_table_register_decode(struct ctx *cx, const struct json *body, str datab
     TRY(json_want_str(cx, body, "", "path", &path));
     *ret = (struct api_table_register){.name = ident.object, .path = path};
     return 0;
+}
+
+int api_table_replace_decode(struct ctx *cx, const struct json *body,
+                             const struct json **ret_schema)
+{
+    return json_want_obj(cx, body, "", "schema", ret_schema);
 }
 
 int api_table_rename_decode(struct ctx *cx, const struct json *body, struct api_table_rename *ret)

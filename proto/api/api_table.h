@@ -32,6 +32,9 @@ int api_table_rename_decode(struct ctx *cx, const struct json *body,
 /* {identifier, path}; `database` is the path's of the request, the body must name the same. */
 int api_table_register_decode(struct ctx *cx, const struct json *body, str database,
                               struct api_table_register *ret) WARN_UNUSED;
+/* {schema} */
+int api_table_replace_decode(struct ctx *cx, const struct json *body,
+                             const struct json **ret_schema) WARN_UNUSED;
 /* {"tableDetails":[…],"nextPageToken":next}; next STR_NONE: null. */
 int api_table_details_encode(struct ctx *cx, struct buf *out, const struct api_table *in, size_t n,
                              str next) WARN_UNUSED;

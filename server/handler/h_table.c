@@ -1,9 +1,9 @@
 /* h_table.c - tables: list (of a database, of all), details, create, register, get, by id, rename,
- * alter, drop.
+ * alter, drop, replace.
  *
- * Alter and drop have an order with the table's commits, so their change runs on the strand of the
- * branch that is altered, or of main; the rest is done on a worker. Create, register, rename, alter
- * and drop answer 200 with an empty body, which is what Paimon's clients expect. */
+ * Alter, drop and replace have an order with the table's commits, so their change runs on the strand of the
+ * branch that is altered, or of main; the rest is done on a worker. Create, register, rename, alter,
+ * drop and replace answer 200 with an empty body, which is what Paimon's clients expect. */
 #include "proto/api/api_table.h"
 #include "server/handler/handlers.h"
 #include "server/server.h"
@@ -180,4 +180,42 @@ int h_table_drop(struct request *rq)
     TRY(h_open_main(rq, &br));
     rq->state = br;
     return h_to_strand(rq, br, drop_turn);
+}
+
+struct replacing {
+    struct branch *br;
+    struct replace *rp;
+};
+
+static int replace_on_worker(struct request *rq);
+
+static int replace_turn(struct request *rq)
+{
+    struct replacing *r = rq->state;
+    int rc = replace_run(&rq->cx, r->rp);
+    if (rc != CAT_NEED)
+        return rc;
+    rq->next = replace_on_worker;
+    return STEP_WORKER;
+}
+
+static int replace_on_worker(struct request *rq)
+{
+    struct replacing *r = rq->state;
+    TRY(replace_prepare(&rq->cx, r->rp));
+    return h_to_strand(rq, r->br, replace_turn);
+}
+
+int h_table_replace(struct request *rq)
+{
+    const struct json *body, *schema;
+    struct replacing *r = ARENA_NEW(&rq->cx.arena, struct replacing);
+    if (!r)
+        return ctx_nomem(&rq->cx);
+    TRY(h_open_main(rq, &r->br));
+    TRY(rq_json(rq, &body));
+    TRY(api_table_replace_decode(&rq->cx, body, &schema));
+    TRY(replace_new(&rq->cx, r->br, schema, &r->rp));
+    rq->state = r;
+    return replace_on_worker(rq);
 }
