@@ -1425,6 +1425,15 @@ FN struct fx_file *fx_named(struct fx *f, const struct draft *d, size_t *ret_n)
     return file;
 }
 
+/* Is it there, and not what a power loss leaves of an unsynced file? */
+static bool fx_whole(struct fx *f, str path)
+{
+    struct io_stat st = {0};
+    int rc = io_stat(f->io, &f->cx, path, &st);
+    ctx_reset_err(&f->cx);
+    return rc == 0 && st.size > 0;
+}
+
 /* Writes what the snapshot names and is not there, as a client does: not synced. */
 FN void fx_files(struct fx *f, const char *table, const struct draft *d)
 {
@@ -1433,7 +1442,7 @@ FN void fx_files(struct fx *f, const char *table, const struct draft *d)
     str dir = fx_dir(f, table);
     for (size_t i = 0; i < n; i++) {
         str path = fx_text(f, "%.*s/%.*s", STR(dir), STR(file[i].path));
-        if (fx_exists(f, path))
+        if (fx_whole(f, path))
             continue;
         size_t cut = path.len;
         while (path.p[cut - 1] != '/')
