@@ -503,9 +503,43 @@ def kill_at(point):
     w.check()
 
 
+def kill_at_upkeep(point):
+    """On a server of its own: elsewhere snapshots are counted."""
+    s = latch.Server(start=False, env={"LATCH_INJECT_COUNT": world().hits_path, "LATCH_UPKEEP_MERGE": "on"})
+    s.start(env={"LATCH_INJECT": point + "=kill"})
+    with s.client() as c:
+        t = raw.new_table(c)
+        head = None
+        try:
+            while True:
+                nxt = t.snapshot(head)
+                assert t.commit(nxt, head and head["uuid"])
+                head = nxt
+                assert head["id"] < 500, "it never merges"
+        except GONE:
+            assert s.wait(10) == -9
+    s.start(env={"LATCH_UPKEEP_MERGE": "off"})
+    with s.client() as c:
+        t = t.with_client(c)
+        assert t.head() in (head, nxt), "what was merged is in no snapshot"
+        head = t.head()
+        state = latch.state_of(c, t.database, t.name).ok().json()
+        assert state["equal"] and state["files"] == head["id"] == len(t.live(head)), state
+    s.stop()
+    s.start()
+    with s.client() as c:
+        t = t.with_client(c)
+        last = t.snapshot(head)
+        assert t.commit(last, head["uuid"])
+        latch.eventually(lambda: t.head()["commitKind"] == "COMPACT", "its manifests are merged")
+        state = latch.state_of(c, t.database, t.name).ok().json()
+        assert state["equal"] and state["files"] == last["id"], state
+    s.stop()
+
+
 def _point_test(point):
     def test():
-        kill_at(point)
+        (kill_at_upkeep if point.startswith("upkeep.") else kill_at)(point)
     return test
 
 
