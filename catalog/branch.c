@@ -231,7 +231,7 @@ int branch_may_change(struct ctx *cx, struct branch *br)
 {
     if (!br->forked)
         return 0;
-    str full = branch_full_name(cx, br);
+    str full = str_shortened(&cx->arena, branch_full_name(cx, br), 80);
     return ctx_fail(cx, E_BUSY, RES_TABLE, branch_object(cx, br),
                     "table %.*s takes no change, nothing was done: %s", STR(full),
                     br->fork_why ? br->fork_why : "it is forked");

@@ -16,6 +16,7 @@
 #include "catalog/head_lists.h"
 
 #include "manifest/layout.h"
+#include "proto/base/inject.h"
 #include "proto/base/log.h"
 #include "proto/base/mem.h"
 
@@ -118,6 +119,7 @@ static int load_into(struct ctx *cx, struct branch *br, const struct table_trait
                      const struct head *h, struct arrival *a)
 {
     int rc = load(cx, br, traits, h, &a->state);
+    IGNORE(INJECT(STATE_READ));
     if (rc == E_TOOBIG) {
         a->too_large = true;
         log_info("catalog", "state.too_large", LS("table", branch_full_name(cx, br)),
@@ -289,17 +291,22 @@ void branch_state_drop(struct branch *br)
     br->state = NULL;
 }
 
+void branch_state_count(struct branch *br)
+{
+    if (!br->state || !br->head || br->head->totals.file_count >= 0)
+        return;
+    struct totals t = totals_of_state(br->state);
+    if (t.file_count >= 0)
+        branch_head_totals(br, &t);
+}
+
 static void install(struct branch *br, struct table_state *st, uint64_t text)
 {
     branch_state_drop(br);
     br->state = st;
     atomic_store(&br->state_text, text);
     states_touch(br);
-    if (br->head && br->head->totals.file_count < 0) { /* of a rollback, or imported */
-        struct totals t = totals_of_state(st);
-        if (t.file_count >= 0)
-            branch_head_totals(br, &t);
-    }
+    branch_state_count(br);
 }
 
 /* The files of the head itself cannot be read: it says which, once for each time it was tried. */

@@ -136,8 +136,9 @@ struct branch {
 
     _Atomic int64_t epoch;       /* written on the strand */
     _Atomic uint64_t state_text; /* what `state` is at; 0: none. Written on the strand */
-    _Atomic uint64_t lists_text; /* of the head that `lists` are of; 0: none. Written on the strand */
-    atomic_bool streaming;       /* too large for a state; written on the strand */
+    _Atomic uint64_t
+        lists_text;        /* of the head that `lists` are of; 0: none. Written on the strand */
+    atomic_bool streaming; /* too large for a state; written on the strand */
     /* strand: */
     bool loaded;
     int64_t intent_id; /* open intent of this branch, 0: none */
@@ -298,6 +299,8 @@ int branch_state(struct ctx *cx, struct branch *br, struct table_state **ret) WA
 /* The state goes forward to the head that was just published, by what its commit says; when that fails
  * it is dropped, and loaded again when it is needed. (strand) */
 void branch_state_forward(struct ctx *cx, struct branch *br, const struct commit_facts *f);
+/* The totals of the head, if they are not known (of a rollback, imported, forwarded), from its state. (strand) */
+void branch_state_count(struct branch *br);
 void branch_state_drop(struct branch *br); /* (strand, or nobody holds it) */
 /* What was read of the snapshot after the head, whose text is `text`; false: read it first (E_NEED). Both
  * are the caller's; *ret_partial is NULL unless the table is too large for a state. (strand) */

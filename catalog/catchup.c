@@ -18,6 +18,8 @@
 #include "proto/base/log.h"
 #include "proto/base/mem.h"
 
+#define WHAT_SHOWN 220 /* bytes of why it does not continue the head; what to do stands behind it */
+
 struct file_id file_id_of(const struct io_stat *st)
 {
     return (struct file_id){st->ino, st->size, st->ctime_ns};
@@ -154,7 +156,7 @@ static bool breaks(enum conflict_code code)
 static int judge(struct ctx *cx, struct branch *br, struct newcomer *n,
                  const struct table_state *st)
 {
-    struct conflict_evidence ev = {0};
+    struct conflict_evidence ev = {.restore = {.known = true, .assumed = true}};
     struct conflict_rules rules;
     enum schema_seen *seen = NULL;
     TRY(branch_traits(cx, br, &n->traits));
@@ -184,10 +186,13 @@ static int continues(struct ctx *cx, struct branch *br, struct newcomer *n, cons
     if (n->verdict.kind == VERDICT_NEED)
         return E_NEED;
     if (n->verdict.kind == VERDICT_REFUSE && breaks(n->verdict.refusal.code)) {
+        str what = str_shortened(&cx->arena, n->verdict.refusal.what, WHAT_SHOWN);
+        if (!what.p)
+            return ctx_nomem(cx);
         TRY(ctx_text(cx, &why,
                      "was written by somebody else and does not continue the head (%.*s); move the "
                      "file away, or put the head's successor there",
-                     STR(n->verdict.refusal.what)));
+                     STR(what)));
         *ret_why = why.p;
     }
     return 0;
@@ -316,6 +321,17 @@ static int head_check(struct ctx *cx, struct branch *br)
     return file_id_eq(&f, &br->file) ? 0 : head_changed(cx, br, &st);
 }
 
+/* Nobody posted it, least of all whoever came by now; and there is nothing to do about it. */
+static void list_it(struct ctx *cx, struct branch *br, const struct newcomer *n)
+{
+    struct refusal r = n->verdict.refusal;
+    str who = cx->principal;
+    r.message = r.what;
+    cx->principal = STR_NONE;
+    conflict_record(cx, br, &r, &n->snap, /* accepted= */ true);
+    cx->principal = who;
+}
+
 /* The newcomer is there and can be read. */
 static int adopt(struct ctx *cx, struct branch *br, struct newcomer *n, const struct io_stat *st)
 {
@@ -331,7 +347,7 @@ static int adopt(struct ctx *cx, struct branch *br, struct newcomer *n, const st
         return taken;
     COUNT(br->table->cat, adopted);
     if (n->verdict.kind == VERDICT_REFUSE)
-        conflict_record(cx, br, &n->verdict.refusal, &n->snap, /* accepted= */ true);
+        list_it(cx, br, n);
     log_info("catalog", "snapshot.adopted", LS("table", branch_full_name(cx, br)),
              LI("snapshot", n->snap.id), LS("uuid", n->snap.uuid));
     return 1;

@@ -178,11 +178,13 @@ void commit_manifest_bad(struct ctx *cx, struct verdict *v, str message)
 
 int commit_damaged(struct ctx *cx, struct verdict *v)
 {
-    str why;
+    str why, what = str_shortened(&cx->arena, str_of(cx->err.msg), REASON_SHOWN);
+    if (!what.p)
+        return ctx_nomem(cx);
     TRY(ctx_text(cx, &why,
-                 "manifest-bad: nothing was committed, because the table itself is damaged (%s): "
-                 "put the file back, or roll back to a snapshot that is whole",
-                 cx->err.msg));
+                 "manifest-bad: nothing was committed, because the table itself is damaged "
+                 "(%.*s): put the file back, or roll back to a snapshot that is whole",
+                 STR(what)));
     commit_manifest_bad(cx, v, why);
     return GO_ON;
 }
@@ -216,13 +218,16 @@ int commit_judge(struct ctx *cx, struct commit *cm, struct verdict *v)
 /* 4b. What state, commit and evidence say about a commit whose base is right. */
 static int decide(struct ctx *cx, struct commit *cm, struct verdict *v)
 {
-    str why;
+    str why, path;
     if (!cm->ev.missing.p)
         return commit_judge(cx, cm, v);
+    path = str_shortened(&cx->arena, cm->ev.missing, REASON_SHOWN);
+    if (!path.p)
+        return ctx_nomem(cx);
     TRY(ctx_text(cx, &why,
                  "manifest-bad: snapshot %lld names %.*s, which is no file in the warehouse; "
                  "write its files before the commit, below the path of GET table",
-                 (long long)cm->snap.id, STR(cm->ev.missing)));
+                 (long long)cm->snap.id, STR(path)));
     commit_manifest_bad(cx, v, why);
     return GO_ON;
 }

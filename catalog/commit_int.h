@@ -8,7 +8,8 @@
 
 #include "catalog/commit_files.h"
 
-#define NEED_MAX 2 /* the third time it gathers where it is: on its turn */
+#define REASON_SHOWN 300 /* bytes of a reason in a message that says what to do behind it */
+#define NEED_MAX     2   /* the third time it gathers where it is: on its turn */
 
 /* What a step on the strand says besides a negative error. */
 enum say { GO_ON = 0, ANSWERED = 1, NEED_MORE = 2 };

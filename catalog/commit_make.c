@@ -78,11 +78,13 @@ static int create_checked(struct ctx *cx, struct commit *cm)
         return branch_gone(cx, cm->br);
     }
     struct verdict v;
-    str why;
+    str why, what = str_shortened(&cx->arena, str_of(cx->err.msg), REASON_SHOWN);
+    if (!what.p)
+        return ctx_nomem(cx);
     TRY(ctx_text(cx, &why,
-                 "manifest-bad: a file that the commit names is gone (%s); nothing was committed: "
-                 "write it again",
-                 cx->err.msg));
+                 "manifest-bad: a file that the commit names is gone (%.*s); nothing was "
+                 "committed: write it again",
+                 STR(what)));
     commit_manifest_bad(cx, &v, why);
     return commit_refused(cx, cm, &v.refusal);
 }

@@ -21,6 +21,8 @@
 /* Sums of a table that was wrong before may hold what its manifests come to beyond the live files. */
 static bool ends_as_kept(struct check *c)
 {
+    if (c->ev->restore.assumed)
+        return true;
     struct state_info info = state_info(c->st);
     uint64_t sum = info.live_sum;
     for (size_t i = 0; i < c->f->n_entries; i++)
@@ -52,8 +54,8 @@ static int rule_manifests_whole(struct check *c)
 {
     if (!c->f->bad.p)
         return PASS;
-    return refuse(c, CONFLICT_MANIFEST_BAD, NULL, NULL, REWRITE, "%.*s",
-                  (int)(c->f->bad.len > 380 ? 380 : c->f->bad.len), c->f->bad.p);
+    return refuse(c, CONFLICT_MANIFEST_BAD, NULL, NULL, REWRITE, "%.*s", (int)c->f->bad.len,
+                  c->f->bad.p);
 }
 
 /* Expiry replays a delta by path: an ADD before the DELETE of its name would end in a deleted file. */
@@ -63,9 +65,9 @@ static int rule_delta_order(struct check *c)
         const struct fact *e = &c->f->entries[i];
         if (e->fault == FAULT_ORDER)
             return refuse(c, CONFLICT_MANIFEST_BAD, &e->f, NULL, REWRITE,
-                          "the delta list %.*s adds \"%.*s\" before it deletes it, so that the "
+                          "the delta list %s adds \"%s\" before it deletes it, so that the "
                           "next expiry of snapshots would remove the live file",
-                          SHOWN(c->f->delta_list), SHOWN(e->f.name));
+                          shown(c, c->f->delta_list), shown(c, e->f.name));
     }
     return PASS;
 }
@@ -90,8 +92,8 @@ static int base_deletes_live(struct check *c)
         const struct fact_dead *d = &c->f->dead[i];
         if (state_find(c->st, &d->f, &v))
             return refuse(c, CONFLICT_MANIFEST_BAD, &d->f, &v.f, REDO,
-                          "the manifest %.*s of the base list deletes \"%.*s\", which is live",
-                          SHOWN(c->f->base[d->manifest].name), SHOWN(d->f.name));
+                          "the manifest %s of the base list deletes \"%s\", which is live",
+                          shown(c, c->f->base[d->manifest].name), shown(c, d->f.name));
     }
     return PASS;
 }
@@ -101,14 +103,15 @@ static int base_differs(struct check *c, int64_t net)
     struct state_info info = state_info(c->st);
     if (c->f->n_base == 0)
         return refuse(c, CONFLICT_MANIFEST_BAD, NULL, NULL, REDO,
-                      "its base list %.*s is empty, but %zu data files are live in snapshot %lld",
-                      SHOWN(c->f->base_list), info.files, (long long)info.snapshot_id);
+                      "its base list %s is empty, but %zu data files are live in snapshot %lld",
+                      shown(c, c->f->base_list), info.files, (long long)info.snapshot_id);
     return refuse(c, CONFLICT_MANIFEST_BAD, NULL, NULL, REDO,
-                  "its base list %.*s does not come to the live files of snapshot %lld: %lld files "
+                  "its base list %s does not come to the live files of snapshot %lld: %lld files "
                   "when its manifests' entries are added up, %zu are live; a live file or an "
                   "outstanding deletion of a manifest that it leaves out is in no other, or one is "
                   "there that should not be",
-                  SHOWN(c->f->base_list), (long long)info.snapshot_id, (long long)net, info.files);
+                  shown(c, c->f->base_list), (long long)info.snapshot_id, (long long)net,
+                  info.files);
 }
 
 /* Base list, net, is exactly the live files. */
@@ -122,9 +125,9 @@ static int rule_base_list(struct check *c)
         if (there &&
             (known.size != m->size || known.added != m->added || known.deleted != m->deleted))
             return refuse(c, CONFLICT_MANIFEST_BAD, NULL, NULL, REWRITE,
-                          "its base list %.*s says something else of the manifest %.*s than the "
+                          "its base list %s says something else of the manifest %s than the "
                           "list before it",
-                          SHOWN(c->f->base_list), SHOWN(m->name));
+                          shown(c, c->f->base_list), shown(c, m->name));
         if (!there && !m->read)
             TRY(need_manifest(c, i));
         sum += there ? known.sum : m->sum;
@@ -147,15 +150,16 @@ static int rule_index_known(struct check *c)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-/* The commit that deleted a file of this name, if it is remembered. */
+/* The commit that deleted a file of this name, or this very file, if it is remembered. */
 static const struct table_file *who_deleted(struct check *c, const struct table_file *f,
                                             struct state_view *v)
 {
     struct state_gone g;
-    if (!state_find_gone(c->st, f->partition, f->bucket, f->name, &g))
+    if (!state_find_gone(c->st, f->partition, f->bucket, f->name, &g) &&
+        !state_find_deleted(c->st, f, &g))
         return NULL;
     v->f = *f;
-    v->f.snapshot = g.snapshot;
+    v->f.snapshot = g.user.p ? g.snapshot : 0;
     v->f.user = g.user;
     return &v->f;
 }
@@ -164,22 +168,22 @@ static int gone(struct check *c, const struct fact *e)
 {
     struct state_view v;
     if (e->fault == FAULT_GONE_TWICE)
-        return refuse(c, CONFLICT_FILE_GONE, &e->f, NULL, REWRITE, "it deletes \"%.*s\" twice",
-                      SHOWN(e->f.name));
+        return refuse(c, CONFLICT_FILE_GONE, &e->f, NULL, REWRITE, "it deletes \"%s\" twice",
+                      shown(c, e->f.name));
     if (!state_find_name(c->st, e->f.partition, e->f.bucket, e->f.name, &v))
         return refuse(c, CONFLICT_FILE_GONE, &e->f, who_deleted(c, &e->f, &v), REDO,
-                      "it deletes \"%.*s\" (level %d), which is no longer live in snapshot %lld: "
+                      "it deletes \"%s\" (level %d), which is no longer live in snapshot %lld: "
                       "another commit has replaced or deleted it since this writer read the table",
-                      SHOWN(e->f.name), e->f.level, (long long)state_info(c->st).snapshot_id);
+                      shown(c, e->f.name), e->f.level, (long long)state_info(c->st).snapshot_id);
     if (v.f.level != e->f.level)
         return refuse(c, CONFLICT_FILE_GONE, &e->f, &v.f, REDO,
-                      "it deletes \"%.*s\" at level %d, but another commit has moved it to level "
+                      "it deletes \"%s\" at level %d, but another commit has moved it to level "
                       "%d",
-                      SHOWN(e->f.name), e->f.level, v.f.level);
+                      shown(c, e->f.name), e->f.level, v.f.level);
     return refuse(c, CONFLICT_FILE_GONE, &e->f, &v.f, REWRITE,
-                  "it deletes \"%.*s\", but with other extra files, embedded index, external path "
+                  "it deletes \"%s\", but with other extra files, embedded index, external path "
                   "or first row id than the live file of this name has",
-                  SHOWN(e->f.name));
+                  shown(c, e->f.name));
 }
 
 static int rule_file_gone(struct check *c)
@@ -196,17 +200,55 @@ static int rule_file_gone(struct check *c)
 static int twice_in_itself(struct check *c, const struct fact *e)
 {
     if (e->fault == FAULT_ADD_TWICE)
-        return refuse(c, CONFLICT_FILE_TWICE, &e->f, NULL, REWRITE, "it adds \"%.*s\" twice",
-                      SHOWN(e->f.name));
+        return refuse(c, CONFLICT_FILE_TWICE, &e->f, NULL, REWRITE, "it adds \"%s\" twice",
+                      shown(c, e->f.name));
     if (e->fault == FAULT_SAME_AGAIN)
         return refuse(c, CONFLICT_FILE_TWICE, &e->f, NULL, REWRITE,
-                      "it deletes \"%.*s\" and adds it again at the same level, which readers "
+                      "it deletes \"%s\" and adds it again at the same level, which readers "
                       "take for deleted",
-                      SHOWN(e->f.name));
+                      shown(c, e->f.name));
     return refuse(c, CONFLICT_FILE_TWICE, &e->f, NULL, NEW_NAME,
-                  "it deletes \"%.*s\" and adds a file of this name with another size or number "
+                  "it deletes \"%s\" and adds a file of this name with another size or number "
                   "of rows",
-                  SHOWN(e->f.name));
+                  shown(c, e->f.name));
+}
+
+/* A manifest of its base list that deletes files; NULL: none does. Readers take a file for deleted that any
+ * manifest deletes, whatever adds it again. What Paimon restores has a new base of live files alone. */
+static const struct fact_manifest *base_that_deletes(const struct commit_facts *f)
+{
+    for (size_t i = 0; i < f->n_base; i++)
+        if (f->base[i].deleted > 0)
+            return &f->base[i];
+    return NULL;
+}
+
+static int deleted_for_readers(struct check *c, const struct table_file *f,
+                               const struct table_file *gone)
+{
+    const struct fact_manifest *m = base_that_deletes(c->f);
+    if (!m)
+        return PASS;
+    return refuse(c, CONFLICT_FILE_TWICE, f, gone, REWRITE,
+                  "it adds \"%s\" at level %d again, but its base list names the manifest %s, "
+                  "which deletes files, so that readers may take it for deleted",
+                  shown(c, f->name), f->level, shown(c, m->name));
+}
+
+/* Was it live before? Files of a commit that was taken are posted again by a job that did not hear so. */
+static int added_again(struct check *c, const struct fact *e)
+{
+    struct state_view v;
+    struct state_gone g;
+    if (e->level_change)
+        return state_find_deleted(c->st, &e->f, &g) ? deleted_for_readers(c, &e->f, NULL) : PASS;
+    const struct table_file *gone = who_deleted(c, &e->f, &v);
+    if (!gone || restore_may(c))
+        return gone ? deleted_for_readers(c, &e->f, gone) : PASS;
+    return refuse(c, CONFLICT_FILE_TWICE, &e->f, gone, NEW_NAME,
+                  "it adds \"%s\", which was committed before and has been replaced or "
+                  "deleted since",
+                  shown(c, e->f.name));
 }
 
 static int rule_file_twice(struct check *c)
@@ -223,14 +265,11 @@ static int rule_file_twice(struct check *c)
                                     : state_find_name(c->st, f->partition, f->bucket, f->name, &v);
         if (live)
             return refuse(c, CONFLICT_FILE_TWICE, f, &v.f, NEW_NAME,
-                          "it adds \"%.*s\", which is live already at level %d", SHOWN(f->name),
+                          "it adds \"%s\", which is live already at level %d", shown(c, f->name),
                           v.f.level);
-        /* Files of a commit that was taken are posted again by a job that did not hear so. */
-        if (!e->level_change && who_deleted(c, f, &v) && !restore_may(c))
-            return refuse(c, CONFLICT_FILE_TWICE, f, &v.f, NEW_NAME,
-                          "it adds \"%.*s\", which was committed before and has been replaced or "
-                          "deleted since",
-                          SHOWN(f->name));
+        int say = added_again(c, e);
+        if (say != PASS)
+            return say;
     }
     return PASS;
 }
@@ -271,15 +310,15 @@ static int rule_path_outside(struct check *c)
             continue;
         if (!names_ok(&e->f, &bad))
             return refuse(c, CONFLICT_PATH_OUTSIDE, &e->f, NULL, NEW_NAME,
-                          "\"%.*s\" is no name of a file in a directory", SHOWN(bad));
+                          "\"%s\" is no name of a file in a directory", shown(c, bad));
         if (e->f.external_path.p)
             TRY(within_roots(c, e->f.external_path, &within));
         if (!within)
             return refuse(c, CONFLICT_PATH_OUTSIDE, &e->f, NULL,
                           "nothing was committed: write into the table's own directory, or ask the "
                           "administrator to add the path to warehouse.external-roots",
-                          "the external path \"%.*s\" is in no directory that this table may use",
-                          SHOWN(e->f.external_path));
+                          "the external path \"%s\" is in no directory that this table may use",
+                          shown(c, e->f.external_path));
     }
     return PASS;
 }
@@ -301,15 +340,15 @@ static int refuse_file(struct check *c, const struct table_file *f,
         return refuse(c, CONFLICT_FILE_MISSING, f, NULL,
                       "nothing was committed: is the client's warehouse directory the server's, "
                       "and were the files of a failed commit deleted? Write the data again",
-                      "it adds \"%.*s\", which is not there", SHOWN(f->name));
+                      "it adds \"%s\", which is not there", shown(c, f->name));
     if (seen->seen == FILE_UNREADABLE)
         return refuse(c, CONFLICT_FILE_BAD, f, NULL,
                       "nothing was committed: give the server leave to read it, or write the data "
                       "again",
-                      "it adds \"%.*s\", which cannot be read: %.*s", SHOWN(f->name),
-                      SHOWN(seen->why));
+                      "it adds \"%s\", which cannot be read: %s", shown(c, f->name),
+                      shown(c, seen->why));
     return refuse(c, CONFLICT_FILE_BAD, f, NULL, "nothing was committed: write the data again",
-                  "it adds \"%.*s\" with %lld bytes, but the file has %lld", SHOWN(f->name),
+                  "it adds \"%s\" with %lld bytes, but the file has %lld", shown(c, f->name),
                   (long long)f->size, (long long)seen->size);
 }
 
@@ -360,8 +399,8 @@ static int rule_schema_known(struct check *c)
                           (long long)id);
         const struct table_file *f = file_of_schema(c->f, id);
         return refuse(c, CONFLICT_SCHEMA_UNKNOWN, f, NULL, todo,
-                      "\"%.*s\" was written with schema %lld, which does not exist in this branch",
-                      SHOWN(f->name), (long long)id);
+                      "\"%s\" was written with schema %lld, which does not exist in this branch",
+                      shown(c, f->name), (long long)id);
     }
     return PASS;
 }
@@ -388,13 +427,13 @@ static int bucket_count_of(struct check *c, struct map *first_of, const struct t
                        "count; to rescale a partition, overwrite it";
     if (!count_fits(c->st, f->partition, f->total_buckets, &live))
         return refuse(c, CONFLICT_BUCKET_COUNT, f, NULL, todo,
-                      "\"%.*s\" was written for %d buckets, the partition's live files have %d",
-                      SHOWN(f->name), f->total_buckets, live);
+                      "\"%s\" was written for %d buckets, the partition's live files have %d",
+                      shown(c, f->name), f->total_buckets, live);
     const struct table_file *first = map_get(first_of, f->partition);
     if (first && first->total_buckets != f->total_buckets)
         return refuse(c, CONFLICT_BUCKET_COUNT, f, NULL, todo,
-                      "\"%.*s\" was written for %d buckets and \"%.*s\" for %d", SHOWN(f->name),
-                      f->total_buckets, SHOWN(first->name), first->total_buckets);
+                      "\"%s\" was written for %d buckets and \"%s\" for %d", shown(c, f->name),
+                      f->total_buckets, shown(c, first->name), first->total_buckets);
     if (!first && map_put(first_of, f->partition, (void *)f) < 0)
         return ctx_nomem(c->cx);
     return PASS;

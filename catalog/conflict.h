@@ -43,6 +43,7 @@ enum schema_seen { SCHEMA_UNSEEN, SCHEMA_THERE, SCHEMA_ABSENT };
  * manifest and number of records. See restore.h. */
 struct restore_sums {
     bool known;        /* they were looked for */
+    bool assumed;      /* nobody looks: an overwrite may do what a restore may */
     const uint64_t *v; /* of the live files of each, as in table_state.h */
     size_t n;
 };

@@ -23,6 +23,7 @@ int refuse(struct check *c, enum conflict_code code, const struct table_file *fi
            const struct table_file *other, const char *what_to_do, const char *why, ...)
     PRINTF(6, 7);
 
-#define SHOWN(s) (int)((s).len > 120 ? 120 : (s).len), ((s).p ? (s).p : "")
+/* A name in a message: long ones lose their middle. */
+const char *shown(struct check *c, str s);
 
 #endif

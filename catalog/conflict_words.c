@@ -1,5 +1,8 @@
 /* conflict_words.c - a refusal in words that the user of a stock client reads in their own log: the
- * code, where, what, whose commit stands against it, and what to do. Pure. */
+ * code, where, what, whose commit stands against it, and what to do.
+ *
+ * An error record holds MESSAGE_MAX bytes, and what to do stands at the end. So long names lose their
+ * middle, and if that is not enough, what is wrong does. Pure. */
 #include "catalog/conflict_int.h"
 
 #include <stdarg.h>
@@ -10,6 +13,10 @@ static const char *const words[CONFLICT_CODES] = {
     [CONFLICT_PATH_OUTSIDE] = "path-outside",     [CONFLICT_MANIFEST_BAD] = "manifest-bad",
     [CONFLICT_SCHEMA_UNKNOWN] = "schema-unknown", [CONFLICT_BUCKET_COUNT] = "bucket-count",
 };
+
+#define MESSAGE_MAX (sizeof((struct err_rec *)0)->msg - 1)
+#define NAME_SHOWN  80 /* stock names are shorter */
+#define USER_SHOWN  48
 
 const char *conflict_word(enum conflict_code c)
 {
@@ -55,31 +62,58 @@ static int partition_words(struct check *c, str row, str *ret)
     return ret->p ? 0 : ctx_nomem(c->cx);
 }
 
-static void where(struct buf *b, const struct refusal *r)
+static const char *shortened(struct check *c, str s, size_t max)
+{
+    str z = str_shortened(&c->cx->arena, s, max);
+    return z.p ? z.p : "?";
+}
+
+const char *shown(struct check *c, str s)
+{
+    return shortened(c, s, NAME_SHOWN);
+}
+
+static void where(struct check *c, struct buf *b, const struct refusal *r)
 {
     if (r->partition.len)
-        buf_addf(b, "partition %.*s, ", SHOWN(r->partition));
+        buf_addf(b, "partition %s, ", shown(c, r->partition));
     buf_addf(b, "bucket %d: ", r->bucket);
 }
 
-static void whose(struct buf *b, const struct refusal *r)
+static void whose(struct check *c, struct buf *b, const struct refusal *r)
 {
     if (r->other_snapshot)
-        buf_addf(b, " (snapshot %lld of commit user \"%.*s\")", (long long)r->other_snapshot,
-                 SHOWN(r->other_user));
+        buf_addf(b, " (snapshot %lld of commit user \"%s\")", (long long)r->other_snapshot,
+                 shortened(c, r->other_user, USER_SHOWN));
+}
+
+/* "<code>: <where><text><whose>; <what to do>". *ret_what: how much of it is before the semicolon. */
+static void compose(struct check *c, struct buf *b, const struct refusal *r, str text,
+                    const char *what_to_do, size_t *ret_what)
+{
+    buf_addf(b, "%s: ", words[r->code]);
+    if (r->partition.p)
+        where(c, b, r);
+    buf_adds(b, text);
+    whose(c, b, r);
+    *ret_what = b->len;
+    buf_addf(b, "; %s", what_to_do);
 }
 
 int refuse(struct check *c, enum conflict_code code, const struct table_file *file,
            const struct table_file *other, const char *what_to_do, const char *why, ...)
 {
     CLEANUP(buf_done) struct buf b = {0};
-    char text[400];
+    char full[1024]; /* names are short by now */
+    size_t what;
     va_list ap;
     va_start(ap, why);
-    vsnprintf(text, sizeof text, why, ap);
+    vsnprintf(full, sizeof full, why, ap);
     va_end(ap);
+    str text = str_of(full);
     struct refusal *r = &c->v->refusal;
-    *r = (struct refusal){.code = code, .file = STR_NONE, .other_user = STR_NONE};
+    *r = (struct refusal){
+        .code = code, .partition = STR_NONE, .file = STR_NONE, .other_user = STR_NONE};
     if (file) {
         TRY(partition_words(c, file->partition, &r->partition));
         r->bucket = file->bucket;
@@ -89,16 +123,16 @@ int refuse(struct check *c, enum conflict_code code, const struct table_file *fi
         r->other_snapshot = other->snapshot;
         r->other_user = str_dup(&c->cx->arena, other->user);
     }
-    buf_addf(&b, "%s: ", words[code]);
-    if (file)
-        where(&b, r);
-    buf_addz(&b, text);
-    whose(&b, r);
-    size_t what = buf_str(&b).len;
-    buf_addf(&b, "; %s", what_to_do);
+    compose(c, &b, r, text, what_to_do, &what);
+    if (b.len > MESSAGE_MAX) {
+        size_t others = b.len - text.len, room = MESSAGE_MAX > others ? MESSAGE_MAX - others : 0;
+        text = str_shortened(&c->cx->arena, text, room);
+        buf_clear(&b);
+        compose(c, &b, r, text, what_to_do, &what);
+    }
     r->message = str_dup(&c->cx->arena, buf_str(&b));
     r->what = str_n(r->message.p, what);
-    if (buf_fail(&b) || !r->message.p)
+    if (buf_fail(&b) || !r->message.p || !text.p)
         return ctx_nomem(c->cx);
     c->v->kind = VERDICT_REFUSE;
     return REFUSED;

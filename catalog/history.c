@@ -168,6 +168,7 @@ int history_apply(struct ctx *cx, struct branch *br, const struct snapshot *to,
     branch_publish(br, h ? head_ref(h) : br->head);
     if (atomic_load(&br->state_text) != head_text(br->head))
         branch_state_drop(br);
+    branch_state_count(br);
     log_info("catalog", action, LS("table", branch_full_name(cx, br)),
              LI("snapshot", br->head ? br->head->id : 0), LS("by", cx->principal),
              LS("req", cx->request_id));

@@ -193,7 +193,7 @@ static int gather(struct search *w, struct restore_sums *ret)
         TRY(rc);
         n += (size_t)rc;
     }
-    *ret = (struct restore_sums){true, v, n};
+    *ret = (struct restore_sums){.known = true, .v = v, .n = n};
     return 0;
 }
 

@@ -76,8 +76,8 @@ static int change_files(struct ctx *cx, struct table_state *st, const struct com
         if (e->added)
             continue;
         files_remove(st, files_find(st, &e->f));
-        if (!e->level_change)
-            TRY(gone_note(cx, st, &e->f, f->id, f->user));
+        TRY(e->level_change ? gone_put(cx, st, e->f.id, f->id, f->user)
+                            : gone_note(cx, st, &e->f, f->id, f->user));
     }
     for (size_t i = 0; i < f->n_entries; i++)
         if (f->entries[i].added && f->entries[i].fault != FAULT_SAME_AGAIN)

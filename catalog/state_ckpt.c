@@ -15,6 +15,7 @@
 #include "catalog/state_ckpt_int.h"
 #include "proto/base/assert.h"
 #include "proto/base/hash.h"
+#include "proto/base/inject.h"
 #include "proto/base/mem.h"
 
 void ckpt_seal(char *p, size_t n)
@@ -86,10 +87,12 @@ int state_ckpt_write(struct ctx *cx, str path, str bytes)
     if (!at || !beside)
         return ctx_nomem(cx);
     int rc = write_new(cx, beside, bytes);
+    IGNORE(INJECT(CKPT_WRITTEN));
     if (rc == 0 && rename(beside, at) < 0)
         rc = ctx_fail_errno(cx, E_IO, "cannot rename %s to %s", beside, at);
     if (rc < 0)
         IGNORE(unlink(beside));
+    IGNORE(INJECT(CKPT_RENAMED));
     return rc;
 }
 

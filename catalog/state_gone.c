@@ -1,8 +1,12 @@
 /* state_gone.c - the files that went lately: whose commit deleted them.
  *
  * It names the other one in a refusal, and knows a file that is posted a second time after it was
- * compacted away. A ring of at most gone_max entries of 24 bytes, found by hash of partition, bucket and
- * name; the oldest makes room for the newest. What is not remembered is not refused.
+ * compacted away. A ring of at most gone_max entries of 24 bytes, in the order of their snapshots; the
+ * oldest makes room for the newest. What is not remembered is not refused.
+ *
+ * An entry is found by one hash: of partition, bucket and name for a deletion that was seen, or a file's
+ * id for one at a level change and for those that a loaded state found in its manifests, where it cannot
+ * be seen what a DELETE was for.
  *
  * Thread rule: as the state's. */
 #include "catalog/table_state_int.h"
@@ -82,11 +86,9 @@ int gone_put(struct ctx *cx, struct table_state *st, uint64_t place, int64_t sna
     return 0;
 }
 
-bool state_find_gone(const struct table_state *st, str partition, int32_t bucket, str name,
-                     struct state_gone *ret)
+static bool find(const struct table_state *st, uint64_t place, struct state_gone *ret)
 {
     const struct refs *t = &st->gone.by_place;
-    uint64_t place = state_place(partition, bucket, name);
     bool found = false;
     if (t->cap == 0)
         return false;
@@ -99,6 +101,18 @@ bool state_find_gone(const struct table_state *st, str partition, int32_t bucket
         found = true;
     }
     return found;
+}
+
+bool state_find_gone(const struct table_state *st, str partition, int32_t bucket, str name,
+                     struct state_gone *ret)
+{
+    return find(st, state_place(partition, bucket, name), ret);
+}
+
+bool state_find_deleted(const struct table_state *st, const struct table_file *f,
+                        struct state_gone *ret)
+{
+    return find(st, f->id, ret);
 }
 
 void state_forget_gone(struct table_state *st, int64_t up_to)

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "proto/base/inject.h"
 #include "proto/base/log.h"
 #include "proto/base/mem.h"
 
@@ -218,6 +219,7 @@ static int come_back(struct ctx *cx, struct branch *br, const struct head *h,
     str path;
     TRY(path_of(cx, br, &path));
     TRY(state_ckpt_read(cx, path, o, &ck, &st));
+    IGNORE(INJECT(CKPT_READ));
     if (ck.snapshot_id > h->id || h->id - ck.snapshot_id > DELTAS_MAX)
         return ctx_fail(cx, E_NOTFOUND, RES_NONE, STR_NONE, "the checkpoint is of snapshot %lld",
                         (long long)ck.snapshot_id);

@@ -9,6 +9,8 @@
  * given to a strand. */
 #include "catalog/table_state_int.h"
 
+#define GONE_ROOM 72 /* bytes that one takes at most, while the ring grows */
+
 struct loading {
     struct table_state *st;
     struct table_filer filer;
@@ -34,6 +36,8 @@ static int entry(struct ctx *cx, void *arg, const struct manifest_entry *e)
     if (e->kind == FILE_DELETE) {
         if (ref)
             files_remove(l->st, ref);
+        if (l->delta)
+            TRY(gone_put(cx, l->st, f.id, l->snapshot->id, l->snapshot->commit_user));
         return ids_add(cx, l->st, &l->dead, f.id);
     }
     if (ids_has(&l->dead, f.id))
@@ -72,6 +76,22 @@ static int load_list(struct ctx *cx, struct loading *l, const struct meta_dir *d
     return 0;
 }
 
+/* What the base list deletes, as much of it as may be remembered, and as fits: it makes no table too
+ * large. */
+static int note_dead(struct ctx *cx, struct loading *l)
+{
+    struct table_state *st = l->st;
+    size_t used = state_bytes(st), left = used < st->o.max_bytes ? st->o.max_bytes - used : 0;
+    size_t n = left / 2 / GONE_ROOM;
+    for (size_t i = 0; i < l->dead.cap && n > 0; i++) {
+        if (!l->dead.v[i])
+            continue;
+        TRY(gone_put(cx, st, l->dead.v[i], l->snapshot->id - 1, STR_NONE));
+        n--;
+    }
+    return 0;
+}
+
 static int load_all(struct ctx *cx, struct loading *l, const struct meta_dir *d,
                     const struct snapshot *s)
 {
@@ -79,6 +99,7 @@ static int load_all(struct ctx *cx, struct loading *l, const struct meta_dir *d,
     TRY(table_filer_init(cx, &l->filer, st->o.partition, st->o.row_ids));
     manifests_begin(st);
     TRY(load_list(cx, l, d, s->base_manifest_list, s->base_size));
+    TRY(note_dead(cx, l));
     l->delta = true;
     TRY(load_list(cx, l, d, s->delta_manifest_list, s->delta_size));
     size_t used = state_bytes(st), left = used < st->o.max_bytes ? st->o.max_bytes - used : 0;

@@ -25,7 +25,7 @@ struct streaming {
     const struct commit_facts *f;
     const struct snapshot *snapshot;
     struct table_filer filer;
-    struct id_set dead, named; /* ids; places of what the facts name */
+    struct id_set dead, named; /* ids; places and ids of what the facts name */
     struct manifest_file *m;   /* base list, then delta list */
     size_t n, n_base;
     uint64_t slice, slices;
@@ -96,6 +96,7 @@ static int name_all(struct ctx *cx, struct streaming *l, const struct meta_dir *
     for (size_t i = 0; i < l->f->n_entries; i++) {
         TRY(hold_partition(cx, l, l->f->entries[i].f.partition));
         TRY(name_file(cx, l, &l->f->entries[i].f));
+        TRY(ids_add(cx, l->st, &l->named, l->f->entries[i].f.id));
     }
     for (size_t i = 0; i < l->f->n_dead; i++)
         TRY(name_file(cx, l, &l->f->dead[i].f));
@@ -119,7 +120,12 @@ static int deleted(struct ctx *cx, void *arg, const struct manifest_entry *e)
     if (e->kind != FILE_DELETE)
         return 0;
     TRY(table_file_of(cx, &l->filer, e, &f));
-    return of_slice(l, f.id) ? ids_add(cx, l->st, &l->dead, f.id) : 0;
+    if (!of_slice(l, f.id))
+        return 0;
+    if (ids_has(&l->named, f.id)) /* by whom is known of the delta list only, as in state_load.c */
+        TRY(gone_put(cx, l->st, f.id, l->snapshot->id - !l->delta,
+                     l->delta ? l->snapshot->commit_user : STR_NONE));
+    return ids_add(cx, l->st, &l->dead, f.id);
 }
 
 static int keep(struct ctx *cx, struct streaming *l, struct table_file *f)

@@ -96,13 +96,17 @@ bool state_find_name(const struct table_state *st, str partition, int32_t bucket
                      struct state_view *ret);
 
 /* Who deleted the file of this name (a level change is no deletion), if it was not long ago and by a
- * commit that this state went forward by: a loaded state remembers nothing. */
+ * commit that this state went forward by: a loaded state remembers none. */
 struct state_gone {
     int64_t snapshot;
-    str user;
+    str user; /* STR_NONE: not known, and then snapshot is not either */
 };
 bool state_find_gone(const struct table_state *st, str partition, int32_t bucket, str name,
                      struct state_gone *ret);
+/* Did somebody delete this very file, at this level, be it for another level? A loaded state knows what
+ * its manifests say. Readers take such a file for deleted as long as they do, whatever adds it again. */
+bool state_find_deleted(const struct table_state *st, const struct table_file *f,
+                        struct state_gone *ret);
 void state_forget_gone(struct table_state *st,
                        int64_t up_to); /* what snapshots up to this deleted */
 

@@ -22,7 +22,8 @@ VARIANT = os.environ.get("VARIANT", "debug")
 LIMIT_S = {"unit": 300, "replay": 120, "http": 900, "conform": 900, "crash": 3600}
 HTTP_ONLY = ["test_http.py", "test_objects.py", "test_views.py", "test_functions.py", "test_commit.py",
              "test_concurrency.py", "test_alter.py", "test_tags.py", "test_partitions.py", "test_names.py",
-             "test_errors.py", "test_races.py", "test_branches.py", "test_conflicts.py", "test_native.py"]
+             "test_errors.py", "test_races.py", "test_branches.py", "test_conflicts.py", "test_native.py",
+             "test_integrity.py", "test_model_state.py"]
 
 
 def python():

@@ -155,6 +155,32 @@ str str_dup(struct arena *a, str s)
     return copy ? str_n(copy, s.len) : STR_NONE;
 }
 
+static bool within_char(str s, size_t at)
+{
+    return at < s.len && ((unsigned char)s.p[at] & 0xC0) == 0x80;
+}
+
+str str_shortened(struct arena *a, str s, size_t max)
+{
+    static const char dots[] = "...";
+    size_t room = max > 3 ? max - 3 : 0;
+    if (s.len <= max)
+        return str_dup(a, s.p ? s : STR_LIT(""));
+    size_t head = room - room / 2, tail = s.len - room / 2;
+    while (head > 0 && within_char(s, head))
+        head--;
+    while (within_char(s, tail))
+        tail++;
+    size_t n_dots = max < 3 ? max : 3;
+    char *to = arena_alloc(a, head + n_dots + (s.len - tail) + 1);
+    if (!to)
+        return STR_NONE;
+    memcpy(to, s.p, head);
+    memcpy(to + head, dots, n_dots);
+    memcpy(to + head + n_dots, s.p + tail, s.len - tail);
+    return str_n(to, head + n_dots + (s.len - tail));
+}
+
 char *str_heap(str s)
 {
     return mem_dup(s.p ? s.p : "", s.len);

@@ -59,6 +59,9 @@ bool str_split(str *rest, char sep, str *ret_part);
  * absent str is absent: ask first where that may come. */
 str str_dup(struct arena *a, str s);
 char *str_dupz(struct arena *a, str s);
+/* At most max bytes: as it is, or what is in its middle left out, "begi...end"; never half a character of
+ * valid UTF-8. With a NUL behind it; p == NULL: no memory. */
+str str_shortened(struct arena *a, str s, size_t max);
 /* On the heap, with a NUL behind it, to be freed with mem_free; absent becomes "". NULL: no memory. */
 char *str_heap(str s);
 

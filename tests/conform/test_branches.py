@@ -267,6 +267,20 @@ def test_fast_forward_without_snapshot():
     assert t.head()["id"] == 1 and t.snapshot_ids() == [1]
 
 
+def test_fast_forward_to_where_it_is():
+    """A branch that has just been made of main's head: main stays, and what is known of it."""
+    t = table(2)
+    t.client.post(t.url + "/tags", {"tagName": "here", "snapshotId": 2}).ok()
+    before = t.head_answer()
+    assert before["fileCount"] == 2
+    t.create_branch("b1", "here").ok()
+    for _ in range(2):
+        t.forward("b1").ok()
+        got = t.head_answer()
+        assert {k: got[k] for k in before if k != "version"} == {k: before[k] for k in before if k != "version"}, got
+    assert t.snapshot_ids() == [1, 2]
+
+
 def test_fast_forward():
     t = tagged()
     mine = [t.read_snapshot(i) for i in (1, 2, 3)]

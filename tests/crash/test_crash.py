@@ -7,6 +7,8 @@ with branches and rolls schemas back. Each client keeps what was acknowledged an
   - the files that a snapshot names exist; nothing lies above the head
   - the last bodies again get the answers they got; a body without an answer is in exactly if the
     repeat says so
+  - the state that the server has of each branch is what its manifests say and what was committed, and so
+    are the totals of its head; many come back from checkpoints, since these are written all the time
   - a rollback, alter, create, drop, rename or forward without an answer has happened wholly or not at
     all; what was half done is finished: directories of tables that are not, and the trash, go away
 CRASH_KILLS: random kills (20). CRASH_SEED: the seed, which is printed.
@@ -34,8 +36,14 @@ with open(os.path.join(latch.ROOT, "proto/base/inject.def"), encoding="utf-8") a
 TWICE = ("rollback.", "purge.", "branch.", "forward.", "schema.")
 
 
+PARTED = {"fields": [{"id": 0, "name": "k", "type": "BIGINT NOT NULL"}, {"id": 1, "name": "p", "type": "STRING NOT NULL"}],
+          "partitionKeys": ["p"], "primaryKeys": ["p", "k"],
+          "options": {"bucket": "1", "metastore.partitioned-table": "true"}}
+MANIFESTS_MAX = 20  # then a commit merges them
+
+
 class Committer:
-    """Appends to a shared table, always on the head it reads."""
+    """Adds to a shared table and replaces some of its files, always on the head it reads."""
 
     def __init__(self, table, legacy):
         self.table, self.legacy = table, legacy
@@ -45,11 +53,27 @@ class Committer:
     def key(self, s):
         return s.get("uuid") or (s["baseManifestList"], s["deltaManifestList"])
 
+    def draw(self, t, head):
+        """What it does next, as arguments of Table.snapshot."""
+        part = {k: RNG.choice(("a", "b")) for k in t.partition_types}
+        kw = dict(add=[raw.DataFile(part, rows=RNG.randrange(9), size=RNG.randrange(99))])
+        if head is None or RNG.random() < 0.5:
+            return kw
+        live = list(t.live(head).values())
+        near = [f for f in live if f.partition == part]
+        if near:
+            gone = RNG.sample(near, RNG.randint(1, min(4, len(near))))
+            kw = dict(delete=gone, add=[gone[0].but(name="data-%s-0.orc" % raw.new_uuid(), level=5, source=1, size=7, disk=7,
+                                                    rows=sum(f.rows for f in gone))], commitKind="COMPACT")
+        if len(t.records(head["baseManifestList"])) > MANIFESTS_MAX:
+            kw["base"] = [t.manifest([(0, f) for f in live])] if live else []
+        return kw
+
     def run(self, client, stop):
         t = self.table.with_client(client)
         while not stop.is_set():
             head = t.head()
-            s = t.snapshot(head, uuid=None if self.legacy else latch.UNSET, user="c%d" % id(self))
+            s = t.snapshot(head, uuid=None if self.legacy else latch.UNSET, user="c%d" % id(self), **self.draw(t, head))
             base = None if self.legacy or not head else head.get("uuid")
             body = t.body(s, base)
             self.open = body
@@ -353,10 +377,11 @@ class World:
     def __init__(self):
         self.server = latch.Server(start=False)
         self.hits_path = os.path.join(self.server.base, "hits")
-        self.server.env["LATCH_INJECT_COUNT"] = self.hits_path
+        self.server.env.update(LATCH_INJECT_COUNT=self.hits_path, LATCH_STATE_CHECKPOINT_MIN="0",
+                               LATCH_STATE_CHECKPOINT_COMMITS="3")
         self.server.start()
         with self.server.client() as c:
-            shared = [raw.new_table(c) for _ in range(2)]
+            shared = [raw.new_table(c), raw.new_table(c, schema=PARTED)]
             self.actors = [Committer(t, legacy) for t in shared for legacy in (False, False, True)]
             self.actors += [Roller(raw.new_table(c)), Tagger(raw.new_table(c)), Ddl(c),
                             Brancher(raw.new_table(c))]
@@ -416,6 +441,27 @@ class World:
                 where.update(self.ids_of(c, t))
             for a in self.actors:
                 a.check(c, where)
+            for t in self.shared + [a.table for a in self.actors if not isinstance(a, (Committer, Ddl))]:
+                t = t.with_client(c)
+                for side in [t] + [t.branch(b) for b in t.branches() or []]:
+                    self.check_state(side)
+
+    def check_state(self, t):
+        head = t.head_answer()
+        files = list(t.live(head and head["snapshot"]).values())
+        got = latch.state_of(t.client, t.database, t.name).ok().json()
+        assert got["equal"] and got["snapshotId"] == (head and head["snapshot"]["id"]), got
+        want = (len(files), sum(f.rows for f in files), sum(f.size for f in files))
+        assert (got["files"], got["rows"], got["sizeInBytes"]) == want, (got, want)
+        head = t.head_answer()  # a branch that was made of a tag counts when it is looked at
+        assert not head or (head["fileCount"], head["recordCount"], head["fileSizeInBytes"]) == want, (head, want)
+        if t.partition_types:
+            parts = t.client.get(t.url + "/partitions").ok().json()["partitions"]
+            want = {}
+            for f in files:
+                n, rows = want.get(f.partition["p"], (0, 0))
+                want[f.partition["p"]] = (n + 1, rows + f.rows)
+            assert {x["spec"]["p"]: (x["fileCount"], x["recordCount"]) for x in parts} == want, (parts, want)
 
     def wait_dead(self, seconds):
         end = time.monotonic() + seconds
@@ -457,9 +503,43 @@ def kill_at(point):
     w.check()
 
 
+def kill_at_upkeep(point):
+    """On a server of its own: elsewhere snapshots are counted."""
+    s = latch.Server(start=False, env={"LATCH_INJECT_COUNT": world().hits_path, "LATCH_UPKEEP_MERGE": "on"})
+    s.start(env={"LATCH_INJECT": point + "=kill"})
+    with s.client() as c:
+        t = raw.new_table(c)
+        head = None
+        try:
+            while True:
+                nxt = t.snapshot(head)
+                assert t.commit(nxt, head and head["uuid"])
+                head = nxt
+                assert head["id"] < 500, "it never merges"
+        except GONE:
+            assert s.wait(10) == -9
+    s.start(env={"LATCH_UPKEEP_MERGE": "off"})
+    with s.client() as c:
+        t = t.with_client(c)
+        assert t.head() in (head, nxt), "what was merged is in no snapshot"
+        head = t.head()
+        state = latch.state_of(c, t.database, t.name).ok().json()
+        assert state["equal"] and state["files"] == head["id"] == len(t.live(head)), state
+    s.stop()
+    s.start()
+    with s.client() as c:
+        t = t.with_client(c)
+        last = t.snapshot(head)
+        assert t.commit(last, head["uuid"])
+        latch.eventually(lambda: t.head()["commitKind"] == "COMPACT", "its manifests are merged")
+        state = latch.state_of(c, t.database, t.name).ok().json()
+        assert state["equal"] and state["files"] == last["id"], state
+    s.stop()
+
+
 def _point_test(point):
     def test():
-        kill_at(point)
+        (kill_at_upkeep if point.startswith("upkeep.") else kill_at)(point)
     return test
 
 

@@ -108,7 +108,7 @@ static void keep_one(uint64_t beyond, const struct manifest_entry *e, size_t n)
     sums[0] = sums[1] + 1;
     sums[2] = sums[1] - 1;
     table_filer_done(&filer);
-    evidence.restore = (struct restore_sums){true, sums, 3};
+    evidence.restore = (struct restore_sums){.known = true, .v = sums, .n = 3};
 }
 #define KEEP(...)                                                                                  \
     keep_one(0, (struct manifest_entry[]){__VA_ARGS__}, N(((struct manifest_entry[]){__VA_ARGS__})))
@@ -193,6 +193,55 @@ static void test_file_gone(void **state)
     accepted();
 }
 
+static str many(char c, int n)
+{
+    char *z = memset(arena_alloc(&cx.arena, (size_t)n + 1), c, (size_t)n);
+    return str_n(z, (size_t)n);
+}
+
+/* An error record is no longer than this, and what to do stands at the end. */
+static void whole_message(const char *end)
+{
+    str m = v.refusal.message;
+    assert_int_equal(v.kind, VERDICT_REFUSE);
+    if (m.len >= sizeof cx.err.msg || !str_ends(m, str_of(end)))
+        fail_msg("%zu bytes: %.*s", m.len, STR(m));
+    assert_true(v.refusal.what.p == m.p &&
+                str_starts(str_cut(m, v.refusal.what.len), str_of("; ")));
+}
+
+static void test_long_names_leave_room_for_what_to_do(void **state)
+{
+    (void)state;
+    struct manifest_entry e = ADD("a", 0), live = ADD("a", 0);
+    e.file.name = live.file.name = many('n', 255);
+    live.file.level = 3;
+    m_delta = put_manifest(&live, 1);
+    struct snapshot s = snapshot_of(2, (struct lists){&m_base, 1}, (struct lists){&m_delta, 1});
+    s.commit_user = many('u', 1000);
+    state_free(st);
+    st = load(&s);
+    head = lists_with((struct lists){&m_base, 1}, &m_delta, 1);
+    JUDGE(COMMIT_APPEND, e);
+    whole_message("; nothing was committed: write the data under new file names and commit those");
+    refused("file-twice", e.file.name.p, "nnn...nnn");
+    assert_non_null(strstr(v.refusal.message.p, "which is live already at level 3 (snapshot 2 of"));
+    assert_non_null(strstr(v.refusal.message.p, "uuu...uuu"));
+    e.kind = FILE_DELETE;
+    JUDGE(COMMIT_APPEND, e);
+    whole_message("; nothing was committed: read the latest snapshot and do this again from there");
+    assert_non_null(strstr(v.refusal.message.p, "has moved it to level 3 (snapshot 2 of"));
+    e = ADD("e", 0);
+    e.file.external_path = many('/', 3000);
+    JUDGE(COMMIT_APPEND, e);
+    whole_message("or ask the administrator to add the path to warehouse.external-roots");
+    JUDGE(COMMIT_COMPACT, ADD("o", 0), DEL("o", 0));
+    assert_int_equal(v.refusal.code, CONFLICT_MANIFEST_BAD);
+    whole_message("; nothing was committed: write the metadata of this commit again");
+    judge_on((struct lists){0}, COMMIT_APPEND, NULL, 0);
+    whole_message("; nothing was committed: read the latest snapshot and do this again from there");
+}
+
 static void test_file_twice(void **state)
 {
     (void)state;
@@ -213,8 +262,12 @@ static void test_file_twice(void **state)
     elsewhere.bucket = 1;
     JUDGE(COMMIT_APPEND, elsewhere); /* a name counts within its bucket */
     accepted();
-    JUDGE(COMMIT_APPEND, ADD("x", 0)); /* gone before, but a loaded state does not know */
-    accepted();
+    JUDGE(COMMIT_APPEND,
+          ADD("x", 0)); /* gone before: the manifests say so, and the delta list who */
+    refused("file-twice", "x", "deleted since (snapshot 2 of commit user \"user-2\")");
+    JUDGE(COMMIT_COMPACT, DEL("c", 5), ADD("c", 0)); /* it was moved away from there */
+    refused("file-twice", "c",
+            "it adds \"c\" at level 0 again, but its base list names the manifest ");
 }
 
 /* Snapshot 3 replaces a and moves b: a state that saw it knows. */
@@ -257,7 +310,10 @@ static void test_restores(void **state)
     struct commit_facts *f = facts_of(&s, st);
     OK(state_apply(&cx, st, f));
     facts_free(f);
-    head = lists_with(head, &m, 1);
+    struct lists as_it_is = lists_with(head, &m, 1);
+    struct manifest_entry live[] = {ADD("b", 0), ADD("c", 5), ADD("n", 5)};
+    struct manifest_file merged = put_manifest(live, N(live)); /* as Paimon does it */
+    head = (struct lists){&merged, 1};
     JUDGE(COMMIT_OVERWRITE, DEL("n", 5), ADD("a", 0));
     wants_restore(false);
     evidence.restore.known = true;
@@ -272,6 +328,18 @@ static void test_restores(void **state)
     JUDGE(COMMIT_OVERWRITE, DEL("n", 5), ADD("a", 0), ADD("o", 0));
     refused("file-twice", "a", "which was committed before");
     JUDGE(COMMIT_APPEND, DEL("n", 5), ADD("a", 0)); /* of no other kind */
+    refused("file-twice", "a", "which was committed before");
+    /* readers take it for deleted as long as a manifest says so */
+    head = as_it_is;
+    JUDGE(COMMIT_OVERWRITE, DEL("n", 5), ADD("a", 0));
+    refused("file-twice", "a",
+            "it adds \"a\" at level 0 again, but its base list names the manifest ");
+    /* nobody looks what a foreign one may restore */
+    head = (struct lists){&merged, 1};
+    evidence.restore = (struct restore_sums){.known = true, .assumed = true};
+    JUDGE(COMMIT_OVERWRITE, DEL("n", 5), ADD("a", 0), ADD("o", 0));
+    accepted();
+    JUDGE(COMMIT_APPEND, DEL("n", 5), ADD("a", 0));
     refused("file-twice", "a", "which was committed before");
     /* what is wrong with any commit is wrong with a restore */
     KEEP(DEL("n", 5), ADD("b", 0));
@@ -767,6 +835,7 @@ int main(void)
         C(test_what_is_right),
         C(test_file_gone),
         C(test_file_twice),
+        C(test_long_names_leave_room_for_what_to_do),
         C(test_what_was_seen_to_go),
         C(test_restores),
         C(test_restore_of_a_table_that_was_wrong),

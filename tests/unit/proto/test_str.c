@@ -235,6 +235,41 @@ static void copies(void **state)
     arena_done(&a);
 }
 
+static void shortened_to(struct arena *a, const char *s, size_t max, const char *want)
+{
+    str got = str_shortened(a, str_of(s), max);
+    assert_non_null(got.p);
+    assert_string_equal(got.p, want);
+    assert_int_equal(got.len, strlen(want));
+    assert_true(got.len <= max);
+}
+
+static void leaves_out_the_middle(void **state)
+{
+    (void)state;
+    struct arena a;
+    arena_init(&a, 1 << 20);
+    shortened_to(&a, "0123456789", 10, "0123456789");
+    shortened_to(&a, "0123456789", 9, "012...789");
+    shortened_to(&a, "0123456789", 8, "012...89");
+    shortened_to(&a, "0123456789", 5, "0...9");
+    shortened_to(&a, "0123456789", 4, "0...");
+    shortened_to(&a, "0123456789", 3, "...");
+    shortened_to(&a, "0123456789", 2, "..");
+    shortened_to(&a, "0123456789", 0, "");
+    shortened_to(&a, "", 0, "");
+    /* characters of 2 and 3 bytes stay whole */
+    shortened_to(&a, "\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9", 9, "\u00e9...\u00e9");
+    shortened_to(&a, "\u20ac\u20ac\u20ac\u20ac\u20ac", 12, "\u20ac...\u20ac");
+    shortened_to(&a, "\u20ac\u20ac\u20ac\u20ac\u20ac", 7, "...");
+    assert_string_equal(str_shortened(&a, STR_NONE, 5).p, "");
+    arena_done(&a);
+    mem_fail_at(1, 0);
+    assert_null(str_shortened(&a, STR_LIT("0123456789"), 5).p);
+    mem_fail_at(0, 0);
+    arena_done(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +281,7 @@ int main(void)
         cmocka_unit_test(knows_every_two_and_three_byte_form),
         cmocka_unit_test(splits),
         cmocka_unit_test(copies),
+        cmocka_unit_test(leaves_out_the_middle),
     };
     return cmocka_run_group_tests_name("str", tests, NULL, NULL);
 }
