@@ -105,14 +105,14 @@ static int keys_of(struct making *m, const struct api_native_file *f, const char
 {
     char sub[64];
     if (m->keys.n == 0 && (f->min_key || f->max_key))
-        return bad(m, path, "has a minKey or maxKey, but the table has no primary key");
+        return bad(m, path, "must have no minKey and no maxKey: the table has no primary key");
     if (m->keys.n > 0) {
         snprintf(sub, sizeof sub, "%s.minKey", path);
         TRY(native_key(m->cx, &m->keys, m->key_names, f->min_key, sub, m->low));
         snprintf(sub, sizeof sub, "%s.maxKey", path);
         TRY(native_key(m->cx, &m->keys, m->key_names, f->max_key, sub, m->high));
         if (binrow_cmp(m->low, m->high, m->keys.n) > 0)
-            return bad(m, path, "has a minKey above its maxKey");
+            return bad(m, path, "must have a minKey that is not above its maxKey");
     }
     TRY(native_row(m->cx, &m->keys, m->low, &ret->min_key));
     TRY(native_row(m->cx, &m->keys, m->high, &ret->max_key));
@@ -140,7 +140,7 @@ static int read_schema(struct making *m, int64_t id, const char *path, const str
     int there = schema_read(m->cx, &at, id, ts);
     TRY(there);
     if (!there)
-        return bad(m, path, "has a schemaId that is none of this table's");
+        return bad(m, path, "must have a schemaId of this table");
     *ret = &ts->schema;
     return 0;
 }
@@ -179,12 +179,13 @@ static int one_stat(struct stats_in *in, const struct json *v, enum bound which)
 {
     struct stats_column *c = map_get(&in->at, v->key);
     if (!c)
-        return ctx_fail(in->m->cx, E_INVAL, RES_NONE, STR_NONE, "it is not among columns");
+        return ctx_fail(in->m->cx, E_INVAL, RES_NONE, STR_NONE, "it must be among columns");
     if (which != NULLS)
         return native_value(in->m->cx, in->type.types[c - in->c], v,
                             which == MIN ? &c->min : &c->max);
     if (v->type != JSON_NULL && (v->type != JSON_INT || v->i < 0))
-        return ctx_fail(in->m->cx, E_INVAL, RES_NONE, STR_NONE, "a count is 0 or more, or null");
+        return ctx_fail(in->m->cx, E_INVAL, RES_NONE, STR_NONE,
+                        "a count must be 0 or more, or null");
     c->null_count = v->type == JSON_NULL ? STATS_NULLS_UNKNOWN : v->i;
     return 0;
 }
@@ -212,9 +213,9 @@ static int stat_columns(struct stats_in *in, const struct columns *cols, const s
         size_t i = in->type.n;
         if (!f || f->type->kind >= TYPE_VARIANT || map_get(&in->at, v->s))
             return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE,
-                            "%s.valueStats.columns: '%.*s' is no column of schema %lld that has "
-                            "statistics, or is there twice",
-                            in->path, STR(v->s), (long long)cols->id);
+                            "%s.valueStats.columns must be columns of schema %lld that have "
+                            "statistics, each once, not '%.*s'",
+                            in->path, (long long)cols->id, STR(v->s));
         types[i] = f->type;
         name[i] = f->name;
         in->c[i] = (struct stats_column){{.tag = BV_NULL}, {.tag = BV_NULL}, STATS_NULLS_UNKNOWN};
@@ -236,7 +237,7 @@ static int stats_encode(struct stats_in *in, struct data_file *ret)
         if (in->c[i].min.tag != BV_NULL && in->c[i].max.tag != BV_NULL &&
             binrow_cmp_value(&in->c[i].min, &in->c[i].max) > 0)
             return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE,
-                            "%s.valueStats: the min of '%.*s' is above its max", in->path,
+                            "%s.valueStats: the min of '%.*s' must not be above its max", in->path,
                             STR(in->names[i]));
     TRY(stats_write(cx, &in->type, in->c, &b, &s));
     TRY(raw_stats_of(cx, &s, &ret->value_stats));
@@ -292,13 +293,14 @@ static int bucket_of_file(struct making *m, const struct api_native_file *f, con
     ret->bucket = f->bucket;
     ret->total_buckets = (int32_t)(f->total_buckets.has ? f->total_buckets.v : m->buckets);
     if (ret->total_buckets > 0 && f->bucket >= 0 && f->bucket >= ret->total_buckets)
-        return bad(m, path, "has a bucket that is not below its totalBuckets");
+        return bad(m, path, "must have a bucket below its totalBuckets");
     if (ret->total_buckets > 0 && f->bucket == -2) /* postponed, whatever the option became */
         return bad(m, path, "is of bucket -2; its totalBuckets must be -2");
     if (f->bucket == -1)
-        return bad(m, path, "has bucket -1; files of a table without buckets are in bucket 0");
+        return bad(m, path,
+                   "must not have bucket -1: files of a table without buckets are in bucket 0");
     if (m->buckets == -1 && m->keys.n == 0 && f->bucket != 0)
-        return bad(m, path, "has a bucket, but the table has none: its files are in bucket 0");
+        return bad(m, path, "must have bucket 0: the table has no buckets");
     return 0;
 }
 
@@ -313,7 +315,8 @@ static int numbers(struct making *m, const struct api_native_file *f, const char
     ret->min_seq = f->min_seq.v;
     ret->max_seq = f->max_seq.has ? f->max_seq.v : f->min_seq.v;
     if (ret->min_seq > ret->max_seq)
-        return bad(m, path, "has a minSequenceNumber above its maxSequenceNumber");
+        return bad(m, path,
+                   "must have a minSequenceNumber that is not above its maxSequenceNumber");
     ret->schema_id = f->schema_id.has ? f->schema_id.v : m->t->schema_id;
     ret->level = f->level;
     ret->source = (struct opt_i64){true, compact ? FILE_FROM_COMPACT : FILE_FROM_APPEND};
@@ -337,7 +340,7 @@ static int file_entry(struct making *m, const struct api_native_file *f, const c
                                             .embedded_index = STR_NONE,
                                             .external_path = f->external_path}};
     if (f->name.len == 0)
-        return bad(m, path, "has an empty fileName");
+        return bad(m, path, "must have a fileName");
     snprintf(sub, sizeof sub, "%s.partition", path);
     TRY(native_partition(m->cx, &t->partition, t->partition_names, &t->naming, f->partition, sub,
                          &ret->partition));
@@ -415,11 +418,11 @@ static int index_entry(struct making *m, const struct api_native_index *x, const
                                 .row_count = x->rows,
                                 .external_path = x->external_path};
     if (!dv && !str_eqz(x->type, INDEX_TYPE_HASH))
-        return bad(m, path, "has a type that is neither " INDEX_TYPE_DV " nor " INDEX_TYPE_HASH);
+        return bad(m, path, "must be of type " INDEX_TYPE_DV " or " INDEX_TYPE_HASH);
     if (dv != (x->vectors != NULL))
         return bad(m, path, "must have deletionVectors exactly when its type is " INDEX_TYPE_DV);
     if (!path_component_ok(x->name))
-        return bad(m, path, "has a fileName that is no name of a file in a directory");
+        return bad(m, path, "must have a fileName that is a name, not a path");
     snprintf(sub, sizeof sub, "%s.partition", path);
     TRY(native_partition(m->cx, &t->partition, t->partition_names, &t->naming, x->partition, sub,
                          &ret->partition));

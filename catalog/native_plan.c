@@ -111,8 +111,7 @@ static int give_row_id(struct ctx *cx, struct row_ids *r, struct data_file *d, s
         at = &r->vectors;
     if (at != &r->start && *at >= r->start)
         return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE,
-                        "the file \"%.*s\" has no data file before it in add whose rows it belongs "
-                        "to",
+                        "the file \"%.*s\" must come behind the data file whose rows it belongs to",
                         (int)(d->name.len > 120 ? 120 : d->name.len), d->name.p);
     d->first_row_id = (struct opt_i64){true, *at};
     if (at == &r->start) {

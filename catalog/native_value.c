@@ -80,7 +80,7 @@ int native_value(struct ctx *cx, const struct data_type *t, const struct json *v
         return 0;
     case JSON_BOOL:
         if (t->kind != TYPE_BOOLEAN)
-            return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE, "true and false are no %s",
+            return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE, "a %s cannot be true or false",
                             types_kind_name(t->kind));
         *ret = (struct binrow_value){.tag = BV_BOOL, .b = v->b};
         return 0;
@@ -97,7 +97,7 @@ int native_value(struct ctx *cx, const struct data_type *t, const struct json *v
         return from_text(cx, t, v->s, ret);
     default:
         return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE,
-                        "a value is a string, a number, true, false or null");
+                        "a value must be a string, a number, true, false or null");
     }
 }
 
@@ -146,7 +146,7 @@ int native_key(struct ctx *cx, const struct binrow_type *t, const str *names,
         const struct json *v = member(obj, names[i]);
         int rc = native_value(cx, t->types[i], v, &ret_values[i]);
         if (rc == 0 && ret_values[i].tag == BV_NULL)
-            rc = ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE, "a key is never null");
+            rc = ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE, "a key must not be null");
         if (rc < 0)
             return ctx_prefix(cx, "%s.%.*s", path, STR(names[i]));
     }
@@ -166,7 +166,7 @@ static int partition_values(struct ctx *cx, const struct binrow_type *t, const s
             rc = partition_value_parse(cx, t->types[i], v->s, naming, &ret_values[i]);
         else if (v->type != JSON_NULL)
             rc = ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE,
-                          "the value of a partition is a text, as in a partition spec");
+                          "the value of a partition must be a text, as in a partition spec");
         if (rc < 0)
             return ctx_prefix(cx, "%s.%.*s", path, STR(names[i]));
     }

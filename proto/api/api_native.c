@@ -15,8 +15,8 @@ static int only(struct ctx *cx, const struct json *obj, const char *path, const 
             n++;
         if (!*n)
             return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE,
-                            "%s%s%.*s is no member of a commit's body", path, *path ? "." : "",
-                            API_SHOWN(it->key));
+                            "%s%s%.*s is no member of a commit's body; leave it out", path,
+                            *path ? "." : "", API_SHOWN(it->key));
     }
     return 0;
 }
@@ -64,15 +64,21 @@ static int texts(struct ctx *cx, const struct json *obj, const char *path, const
     return json_check_str_arr(cx, *ret, sub);
 }
 
+static bool among(str v, const char *const *words)
+{
+    while (*words && !str_eqz(v, *words))
+        words++;
+    return *words != NULL;
+}
+
 static int one_of(struct ctx *cx, const char *path, const char *key, str v,
                   const char *const *words)
 {
     CLEANUP(buf_done) struct buf all = {0};
-    for (const char *const *w = words; *w; w++) {
-        if (str_eqz(v, *w))
-            return 0;
+    if (among(v, words))
+        return 0;
+    for (const char *const *w = words; *w; w++)
         buf_addf(&all, "%s%s", w == words ? "" : ", ", *w);
-    }
     return ctx_fail(cx, E_INVAL, RES_NONE, STR_NONE, "%s%s%s must be one of %.*s, not \"%.*s\"",
                     path, *path ? "." : "", key, STR(buf_str(&all)), API_SHOWN(v));
 }
@@ -283,7 +289,13 @@ static int words(struct ctx *cx, const struct json *body, struct api_native *ret
     ret->kind = ret->kind.p ? ret->kind : STR_LIT("APPEND");
     TRY(one_of(cx, "", "kind", ret->kind, kinds));
     TRY(json_opt_str(cx, body, "", "operation", &ret->operation));
-    return ret->operation.p ? one_of(cx, "", "operation", ret->operation, operations) : 0;
+    if (ret->operation.p && !among(ret->operation, operations))
+        return ctx_fail(
+            cx, E_INVAL, RES_NONE, STR_NONE,
+            "operation must be one of Paimon's, as WRITE, DELETE or MERGE (/openapi.json "
+            "lists them), not \"%.*s\"",
+            API_SHOWN(ret->operation));
+    return 0;
 }
 
 int api_native_decode(struct ctx *cx, const struct json *body, struct api_native *ret)

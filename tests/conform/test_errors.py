@@ -49,6 +49,15 @@ BODIES = {
                         "lastFileCreationTime": 1, "totalBuckets": 1}]},
     "T/rollback": {"instant": {"type": "snapshot", "snapshotId": 99}, "fromSnapshot": 99},
     "T/rollback-schema": {"schemaId": 99},
+    "/latch/v1/{prefix}/databases/{database}/tables/{table}/commits": {
+        "commitUser": "u", "commitIdentifier": 1, "kind": "COMPACT", "operation": "WRITE", "watermark": 1,
+        "properties": {"a": "b"}, "index": {"add": [], "delete": [{"partition": SPEC, "bucket": 0, "fileName": "i"}]},
+        "add": [{"partition": SPEC, "bucket": 0, "totalBuckets": 1, "fileName": "f", "fileSize": 1, "rowCount": 1,
+                 "minKey": {"k": 1}, "maxKey": {"k": 2}, "minSequenceNumber": 0, "maxSequenceNumber": 1,
+                 "schemaId": 0, "level": 1, "deleteRowCount": 0, "extraFiles": ["x"],
+                 "valueStats": {"columns": ["k"], "min": {"k": 1}, "max": {"k": 2}, "nullCounts": {"k": 0}},
+                 "source": "COMPACT", "creationTime": 1}],
+        "delete": [{"partition": SPEC, "bucket": 0, "fileName": "g"}], "changelog": []},
     "T/replace": {"schema": {"fields": [FIELD], "partitionKeys": [], "primaryKeys": [], "options": {}}},
     "T/auth": AUTH_SELECT,
     "T/partitions": {"partitionSpecs": [SPEC], "ignoreIfExists": True, "partitionStatistics": [

@@ -124,8 +124,8 @@ def test_what_is_wrong_is_named():
             ({"add": [item, dict(item, bucket="0")]}, "add[1].bucket"),
             ({"add": [dict(item, partition={"day": "x"})]}, "add[0].partition must have exactly these columns: dt"),
             ({"add": [dict(item, partition={"dt": 3})]}, "add[0].partition.dt: "),
-            ({"add": [dict(item, minKey={"k": 1})]}, "add[0] has a minKey"),
-            ({"add": [dict(item, bucket=3)]}, "add[0] has a bucket"),
+            ({"add": [dict(item, minKey={"k": 1})]}, "add[0] must have no minKey"),
+            ({"add": [dict(item, bucket=3)]}, "add[0] must have bucket 0"),
             ({"delete": [gone(item)]}, "kind is APPEND"),
             ([], "must be a JSON object")):
         c.post(url(table), body).error(400, text=text)

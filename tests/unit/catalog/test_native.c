@@ -301,7 +301,7 @@ static void row_ids_are_given(void **state)
     assert_int_equal(e[3].file.first_row_id.v, 0);
     assert_int_equal(e[3].file.min_seq, 1);
     nat_state_right(&f, "r");
-    FAILS(&f, E_INVAL, RES_NONE, "no data file before it",
+    FAILS(&f, E_INVAL, RES_NONE, "must come behind the data file",
           nat(&f, "r", "{\"add\":[" PLAIN("v.blob", "5", "") "]}", NULL));
 }
 
@@ -410,7 +410,7 @@ static void bodies_that_are_wrong(void **state)
         {"{\"add\":[3]}", "add[0] must be an object"},
         {"{\"kind\":\"ANALYZE\"}", "kind must be one of APPEND, OVERWRITE, COMPACT"},
         {"{\"kind\":\"append\"}", "kind must be one of"},
-        {"{\"operation\":\"x\"}", "operation must be one of"},
+        {"{\"operation\":\"x\"}", "operation must be one of Paimon"},
         {"{\"commitUser\":\"\"}", "commitUser is empty"},
         {"{\"commitIdentifier\":1.5}", "commitIdentifier"},
         {"{\"properties\":{\"a\":1}}", "properties.a"},
@@ -421,15 +421,16 @@ static void bodies_that_are_wrong(void **state)
          "kind is APPEND"},
         {"{\"kind\":\"COMPACT\",\"index\":{\"add\":[" INDEX("i", "HASH", VECTOR("a")) "]}}",
          "index.add[0] must have deletionVectors exactly when"},
-        {"{\"index\":{\"add\":[" INDEX("i", "BTREE", "") "]}}", "index.add[0] has a type"},
-        {"{\"index\":{\"add\":[" INDEX("a/b", "HASH", "") "]}}", "index.add[0] has a fileName"},
+        {"{\"index\":{\"add\":[" INDEX("i", "BTREE", "") "]}}", "index.add[0] must be of type"},
+        {"{\"index\":{\"add\":[" INDEX("a/b", "HASH", "") "]}}",
+         "index.add[0] must have a fileName that"},
         {"{\"index\":{\"add\":[" INDEX("i", "DELETION_VECTORS",
                                        ",\"deletionVectors\":[{\"dataFile\":\"a\"}]") "]}}",
          "index.add[0].deletionVectors[0].offset"},
         {"{\"add\":[" FILE_OF("a", "") "," FILE_OF("b", ",\"level\":-1") "]}",
          "add[1].level must be"},
         {"{\"add\":[" FILE_OF("a", ",\"levels\":1") "]}", "add[0].levels is no member"},
-        {"{\"add\":[" FILE_OF("", "") "]}", "add[0] has an empty fileName"},
+        {"{\"add\":[" FILE_OF("", "") "]}", "add[0] must have a fileName"},
         {"{\"add\":[" FILE_OF("a", ",\"deleteRowCount\":11") "]}", "add[0].deleteRowCount must be"},
         {"{\"add\":[" FILE_OF("a", ",\"source\":\"x\"") "]}", "add[0].source must be one of"},
         {"{\"add\":[" FILE_OF("a", ",\"partition\":{\"k\":\"1\"}") "]}",
@@ -438,12 +439,12 @@ static void bodies_that_are_wrong(void **state)
          "add[0].extraFiles"},
         {"{\"add\":[{\"bucket\":1,\"fileName\":\"a\",\"fileSize\":1,\"rowCount\":1,"
          "\"minSequenceNumber\":0,\"maxSequenceNumber\":0}]}",
-         "add[0] has a bucket that is not below its totalBuckets"},
+         "add[0] must have a bucket below its totalBuckets"},
         {"{\"add\":[{\"bucket\":0,\"fileName\":\"a\",\"fileSize\":1,\"rowCount\":1}]}",
          "add[0] needs minSequenceNumber"},
         {"{\"add\":[{\"bucket\":0,\"fileName\":\"a\",\"fileSize\":1,\"rowCount\":1,"
          "\"minSequenceNumber\":2,\"maxSequenceNumber\":1}]}",
-         "add[0] has a minSequenceNumber above"},
+         "add[0] must have a minSequenceNumber that"},
         {"{\"add\":[{\"bucket\":0,\"fileName\":\"a\",\"fileSize\":1,\"rowCount\":1,"
          "\"minSequenceNumber\":1,\"maxSequenceNumber\":1}]}",
          "add[0].minKey must have exactly these columns: k"},
@@ -452,11 +453,11 @@ static void bodies_that_are_wrong(void **state)
          "add[0].minKey.k: "},
         {"{\"add\":[{\"bucket\":0,\"fileName\":\"a\",\"fileSize\":1,\"rowCount\":1,"
          "\"minSequenceNumber\":1,\"maxSequenceNumber\":1,\"minKey\":{\"k\":null}}]}",
-         "add[0].minKey.k: a key is never null"},
+         "add[0].minKey.k: a key must not be null"},
         {"{\"add\":[{\"bucket\":0,\"fileName\":\"a\",\"fileSize\":1,\"rowCount\":1,"
          "\"minSequenceNumber\":1,\"maxSequenceNumber\":1,\"minKey\":{\"k\":3},\"maxKey\":{\"k\":2}"
          "}]}",
-         "add[0] has a minKey above its maxKey"},
+         "add[0] must have a minKey that is not above"},
         {"{\"add\":[{\"bucket\":0,\"fileName\":\"a\",\"fileSize\":1,\"rowCount\":1,"
          "\"minSequenceNumber\":1,\"maxSequenceNumber\":1,\"minKey\":{\"k\":2147483648},"
          "\"maxKey\":{\"k\":2}}]}",
@@ -464,23 +465,23 @@ static void bodies_that_are_wrong(void **state)
         {"{\"add\":[{\"bucket\":0,\"fileName\":\"a\",\"fileSize\":1,\"rowCount\":1,"
          "\"minSequenceNumber\":1,\"maxSequenceNumber\":1,\"minKey\":{\"k\":true},"
          "\"maxKey\":{\"k\":2}}]}",
-         "add[0].minKey.k: true and false are no"},
+         "add[0].minKey.k: a INT cannot be true"},
         {"{\"add\":[" FILE_OF("a", ",\"valueStats\":{\"columns\":[\"z\"]}") "]}",
-         "'z' is no column"},
+         "each once, not 'z'"},
         {"{\"add\":[" FILE_OF("a", ",\"valueStats\":{\"columns\":[\"v\",\"v\"]}") "]}",
-         "is there twice"},
+         "each once, not 'v'"},
         {"{\"add\":[" FILE_OF("a", ",\"valueStats\":{\"columns\":[\"v\"],\"min\":{\"v\":1}}") "]}",
          "add[0].valueStats.min.v: "},
         {"{\"add\":[" FILE_OF("a", ",\"valueStats\":{\"columns\":[\"v\"],\"max\":{\"k\":1}}") "]}",
-         "add[0].valueStats.max.k: it is not among columns"},
+         "add[0].valueStats.max.k: it must be among columns"},
         {"{\"add\":[" FILE_OF(
              "a", ",\"valueStats\":{\"columns\":[\"v\"],\"nullCounts\":{\"v\":-1}}") "]}",
          "add[0].valueStats.nullCounts.v: "},
         {"{\"add\":[" FILE_OF("a", ",\"valueStats\":{\"columns\":[\"v\"],\"min\":{\"v\":\"b\"},"
                                    "\"max\":{\"v\":\"a\"}}") "]}",
-         "the min of 'v' is above its max"},
+         "the min of 'v' must not be above its max"},
         {"{\"add\":[" FILE_OF("a", ",\"schemaId\":3,\"valueStats\":{\"columns\":[\"v\"]}") "]}",
-         "add[0] has a schemaId that is none"},
+         "add[0] must have a schemaId of this table"},
     };
     put("a");
     put("b");
