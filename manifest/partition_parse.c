@@ -16,7 +16,7 @@
 static int none(struct ctx *cx, const struct data_type *t, str s)
 {
     return ctx_fail(cx, E_INVAL, RES_PARTITION, s,
-                    "'%.*s' is no value of the partition's type %.*s", SHOWN(s),
+                    "'%.*s' is no value of type %.*s; give one of that type", SHOWN(s),
                     STR(types_sql_str(&cx->arena, t)));
 }
 

@@ -178,6 +178,13 @@ def test_replays_on_branches():
     assert b.head()["id"] == 3 and t.head()["id"] == 4
     # Its base is right again, as its files say: the same commit, made anew.
     assert raw.success(b.post(first)) and b.head() == s and b.snapshot_ids() == [3, 4]
+    # One that was made on the 4 that is gone is sent back to the head once, then refused.
+    b.rollback({"type": "snapshot", "snapshotId": 3}).ok()
+    b.append(1, uuid=None)
+    stale = b.body(b.snapshot(s, uuid=None), None)
+    assert not raw.success(b.post(stale))
+    b.post(stale).error(409, text="manifest-bad")
+    assert b.snapshot_ids() == [3, 4] and t.head() == main
 
 
 def test_many_writers_of_branches():

@@ -151,7 +151,7 @@ def test_a_repeat_after_rollback_is_no_success():
         assert t.head() == one and t.snapshot_ids() == [1]
         # Its base is right again: a stated one says so, and of a null one its files do.
         assert raw.success(t.post(body)), "the same commit on the same base, made anew"
-        assert t.head() == two
+        assert t.head() == two and t.snapshot_ids() == [1, 2] and t.head_answer()["fileCount"] == 2
 
 
 # --- (c) ids ------------------------------------------------------------------------------------------------
@@ -484,6 +484,10 @@ def test_a_foreign_snapshot_that_does_not_continue_the_head():
 
     broken = [
         ("base", lambda t, head: t.snapshot(head, base=[])),
+        ("base of more than is live", lambda t, head: t.snapshot(
+            head, base=t.records(head["baseManifestList"]) + t.records(head["deltaManifestList"]) +
+            [t.manifest([(0, raw.DataFile())])])),
+        ("no delta", lambda t, head: {**t.snapshot(head), "deltaManifestList": "not-there"}),
         ("lists", lambda t, head: {**t.snapshot(head), "baseManifestList": head["baseManifestList"]}),
         ("manifest", without_manifest),
         ("gone", lambda t, head: t.snapshot(head, delete=[live(t, head).but(name="never.orc")])),
@@ -504,14 +508,21 @@ def test_a_foreign_snapshot_that_does_not_continue_the_head():
         assert raw.success(t.post(mine)), what
     t = new_table()
     head = t.append(1)
-    odd = {**t.snapshot(head), "totalRecordCount": 77}  # what it counts is its own affair
-    t.write_snapshot(odd)
-    assert t.commit(odd, head["uuid"]) and t.head() == odd
-    t = new_table()
-    head = t.append(1)
     raw.write_file(t.snapshot_path(2), '{"version": 3, "id":')
     t.post(t.body(t.snapshot(head), head["uuid"])).error(503)
     assert t.head() == head
+
+
+def test_what_a_foreign_snapshot_counts_is_not_what_it_is_judged_by():
+    """Its files continue the head, and are what is counted."""
+    t = new_table()
+    head = t.append(2, records=10)
+    foreign = t.snapshot(head, records=5, totalRecordCount=77, deltaRecordCount=-3)
+    t.write_snapshot(foreign)
+    assert not t.commit(t.snapshot(head), head["uuid"]) and t.head() == foreign
+    assert t.commit(t.snapshot(foreign, records=1), foreign["uuid"])
+    got = t.head_answer()
+    assert (got["fileCount"], got["fileSizeInBytes"]) == (4, 400), got
 
 
 def test_the_head_replaced_behind_the_servers_back():
@@ -550,6 +561,7 @@ def test_outcomes_and_heads_survive_a_restart():
         snaps = [t.append(1) for _ in range(3)]
         legacy = t.append(1, uuid=None)
         gone = t.append(1)
+        t.append(1)
         t.rollback(by_id(4)).ok()
     server.kill()
     server.start()

@@ -12,6 +12,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import latch  # noqa: E402
 import raw  # noqa: E402
+import rawfiles  # noqa: E402
 
 TOP_OF_BASE = {"data", "log", "ready"}
 
@@ -274,6 +275,27 @@ def test_bad_commit_bodies():
     t.post(t.body({**good, "version": 99}, None)).error(501)  # of a later Paimon
     assert t.head() is None and t.snapshot_ids() == []
     assert t.commit(good, None), "the good one is not to blame"
+
+
+def test_statistics_of_a_commit_are_not_read():
+    """What is counted comes from the files that it names, whatever the client says of them."""
+    t = raw.create_table(client(), database())
+    head = t.append(1, add=[raw.DataFile(rows=3, size=70, ms=11)])
+    stat = rawfiles.statistics([(0, raw.DataFile())])[0]
+    for n, v in enumerate(
+            ("x", {}, 5, [None], [5], ["x"], [{**stat, "recordCount": "1"}],
+             [{**stat, "recordCount": 1.5}], [{**stat, "fileCount": 2**63}],
+             [{**stat, "fileSizeInBytes": []}], [{**stat, "spec": []}], [{**stat, "recordCount": -99}],
+             [{**stat, "recordCount": 2**63 - 1}, {**stat, "recordCount": 2**63 - 1}], None, [])):
+        s = t.snapshot(head, add=[raw.DataFile(rows=2, size=10, ms=9)])
+        assert t.commit(s, head["uuid"], statistics=v), v
+        head, got = s, t.head_answer()
+        assert (got["recordCount"], got["fileSizeInBytes"], got["fileCount"], got["lastFileCreationTime"]) == \
+            (3 + 2 * (n + 1), 70 + 10 * (n + 1), n + 2, 11), (v, got)
+    # It must be JSON all the same.
+    t.client.post(t.url + "/commit", json.dumps(t.body(t.snapshot(head), head["uuid"])).replace(
+        '"statistics": [', '"statistics": [}').encode()).error(400)
+    assert t.head() == head
 
 
 def test_bad_rollback_bodies():
