@@ -22,6 +22,7 @@
 #include "proto/base/log.h"
 #include "proto/base/mem.h"
 
+#define TRIES_MAX    20 /* of gathering, when the head moves all the time */
 #define USERS_MAX    100000
 #define USER_LEN_MAX 1024
 #define VALUES_MAX   100000 /* in a snapshot; stock ones have about thirty */
@@ -205,7 +206,8 @@ int commit_judge(struct ctx *cx, struct commit *cm, struct verdict *v)
     struct conflict_evidence seen = {
         .files = cm->ev.files, .schemas = cm->ev.schemas, .restore = cm->ev.restore};
     struct table_state *st = NULL;
-    int rc = commit_state(cx, cm, &st);
+    /* Of metadata that is damaged itself nothing else is asked, and no state is read for it. */
+    int rc = cm->facts->bad.p ? GO_ON : commit_state(cx, cm, &st);
     if (rc == E_CORRUPT)
         return commit_damaged(cx, v);
     if (rc != GO_ON)
@@ -226,7 +228,8 @@ static int decide(struct ctx *cx, struct commit *cm, struct verdict *v)
         return ctx_nomem(cx);
     TRY(ctx_text(cx, &why,
                  "manifest-bad: snapshot %lld names %.*s, which is no file in the warehouse; "
-                 "write its files before the commit, below the path of GET table",
+                 "nothing was committed: write its files before the commit, below the path of GET "
+                 "table",
                  (long long)cm->snap.id, STR(path)));
     commit_manifest_bad(cx, v, why);
     return GO_ON;
@@ -288,6 +291,10 @@ int commit_run(struct ctx *cx, struct commit *cm, bool *ret_success)
     while (rc == NEED_MORE) {
         if (cm->needs++ < NEED_MAX)
             return CAT_NEED;
+        if (cm->needs > TRIES_MAX)
+            return ctx_fail(cx, E_BUSY, RES_NONE, STR_NONE,
+                            "the table changes faster than this commit can be judged; nothing was "
+                            "done, try again");
         TRY(commit_prepare(cx, cm));
         rc = judge(cx, cm, &success);
     }

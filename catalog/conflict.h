@@ -78,7 +78,7 @@ struct verdict {
     struct need need;       /* VERDICT_NEED */
 };
 
-/* E_NOMEM only. The state serves the facts. */
+/* `st` is not looked at, and may be NULL, when the facts are bad. E_NOMEM only. The state serves the facts. */
 int conflict_check(struct ctx *cx, const struct table_state *st, const struct commit_facts *f,
                    const struct conflict_rules *rules, const struct conflict_evidence *ev,
                    struct verdict *ret) WARN_UNUSED;

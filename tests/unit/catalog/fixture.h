@@ -148,7 +148,8 @@ struct fx {
     struct ctx cx;      /* of the test; what helpers give out lives here */
     struct err_rec err; /* of the last call */
     char root[64], data[64], db[96];
-    int seq, needs;
+    int seq;
+    atomic_int needs; /* how often a commit went back for evidence */
 };
 
 static struct fx *fx_now; /* for open_root */
@@ -644,7 +645,8 @@ static const struct store_ops bst_ops = {.free = bst_free,
     do {                                                                                           \
         int rc_ = (call);                                                                          \
         if (rc_ != (want) || (f)->err.res != (want_res) || !strstr((f)->err.msg, (part)))          \
-            fail_msg("%s: %s, res %d, \"%s\"", #call, err_name(rc_), (f)->err.res, (f)->err.msg);  \
+            fail_msg("%s: %s, res %d, \"%s\" (%s:%d)", #call, err_name(rc_), (f)->err.res,         \
+                     (f)->err.msg, (f)->err.file ? (f)->err.file : "", (f)->err.line);             \
     } while (0)
 #define SAME(a, b) assert_same((a), (b), __FILE__, __LINE__)
 
@@ -1232,6 +1234,11 @@ struct draft { /* a snapshot and its commit request */
     const struct draft *prev;       /* that it follows; NULL: none */
     const struct fx_entry *entries; /* of its delta; NULL: one file added, unless delta is 0 */
     size_t n_entries;
+    const struct index_entry *index_files; /* in its index manifest */
+    size_t n_index;
+    bool own_base; /* its base list holds these, whatever it follows */
+    const struct manifest_file *bases;
+    size_t n_bases;
     struct manifest_file manifest; /* of what is a prev: the one of its delta, if it has entries */
 };
 
@@ -1350,6 +1357,8 @@ static str fx_manifest(struct fx *f, const struct draft *d, struct manifest_file
 static str fx_base_list(struct fx *f, const struct draft *d)
 {
     size_t n = 0;
+    if (d->own_base)
+        return list_of(&f->cx, d->bases, d->n_bases);
     for (const struct draft *p = d->prev; p; p = p->prev)
         n += p->manifest.name.p != NULL;
     struct manifest_file *m = ARENA_ARRAY(&f->cx.arena, struct manifest_file, n + 1);
@@ -1399,7 +1408,7 @@ FN struct fx_file *fx_named(struct fx *f, const struct draft *d, size_t *ret_n)
 {
     size_t n = 0, k;
     const struct fx_entry *e = fx_entries(f, d, &k);
-    struct fx_file *file = ARENA_ARRAY(&f->cx.arena, struct fx_file, k + 6);
+    struct fx_file *file = ARENA_ARRAY(&f->cx.arena, struct fx_file, 2 * k + d->n_index + 6);
     struct manifest_file m;
     assert_non_null(file);
     str manifest = fx_manifest(f, d, &m);
@@ -1409,18 +1418,26 @@ FN struct fx_file *fx_named(struct fx *f, const struct draft *d, size_t *ret_n)
     if (manifest.p)
         file[n++] = (struct fx_file){fx_text(f, "manifest/%.*s", STR(m.name)), manifest};
     if (d->index)
-        file[n++] = (struct fx_file){fx_text(f, "manifest/%s", d->index), index_of(&f->cx)};
+        file[n++] = (struct fx_file){fx_text(f, "manifest/%s", d->index),
+                                     index_of(&f->cx, d->index_files, d->n_index)};
+    for (size_t i = 0; i < d->n_index; i++)
+        file[n++] = (struct fx_file){fx_text(f, "index/%.*s", STR(d->index_files[i].name)),
+                                     fx_data(f, d->index_files[i].size)};
     if (d->changelog)
         file[n++] =
             (struct fx_file){fx_text(f, "manifest/%s", d->changelog), list_of(&f->cx, NULL, 0)};
     if (d->statistics)
         file[n++] = (struct fx_file){fx_text(f, "statistics/%s", d->statistics), S("statistics")};
-    for (size_t i = 0; i < k; i++)
-        if (!e[i].del && !e[i].no_file)
-            file[n++] = (struct fx_file){fx_text(f, "%.*sbucket-%d/%.*s",
-                                                 STR(e[i].folder.p ? e[i].folder : S("")),
-                                                 e[i].bucket, STR(e[i].name)),
-                                         fx_data(f, e[i].size)};
+    for (size_t i = 0; i < k; i++) {
+        str at = fx_text(f, "%.*sbucket-%d", STR(e[i].folder.p ? e[i].folder : S("")), e[i].bucket);
+        if (e[i].del || e[i].no_file || e[i].external.p)
+            continue;
+        file[n++] = (struct fx_file){fx_text(f, "%.*s/%.*s", STR(at), STR(e[i].name)),
+                                     fx_data(f, e[i].size)};
+        if (e[i].extra.p)
+            file[n++] =
+                (struct fx_file){fx_text(f, "%.*s/%.*s", STR(at), STR(e[i].extra)), S("extra")};
+    }
     *ret_n = n;
     return file;
 }

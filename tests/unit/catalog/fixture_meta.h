@@ -22,6 +22,7 @@ struct fx_entry { /* of a manifest */
     int32_t bucket, level, buckets;
     int64_t rows, size, ms, schema_id;
     str name, external; /* external not set: none */
+    str extra;          /* one extra file beside it; not set: none */
     bool no_file;       /* the data file is not written */
 };
 
@@ -70,6 +71,9 @@ __attribute__((unused)) static void fx_partition(struct ctx *cx, const str *name
 static struct manifest_entry entry_of(struct ctx *cx, const struct fx_entry *e)
 {
     bool external = e->external.p != NULL;
+    struct avro_list extra = {.has = true, .items = {"", 0}};
+    if (e->extra.p)
+        assert_int_equal(avro_list_of_strs(cx, &e->extra, 1, &extra), 0);
     return (struct manifest_entry){.kind = e->del ? FILE_DELETE : FILE_ADD,
                                    .partition = e->partition.p ? e->partition : FX_EMPTY_ROW,
                                    .bucket = e->bucket,
@@ -85,7 +89,7 @@ static struct manifest_entry entry_of(struct ctx *cx, const struct fx_entry *e)
                                             .level = e->level,
                                             .key_stats = {FX_EMPTY_ROW, FX_EMPTY_ROW, {0}},
                                             .value_stats = {FX_EMPTY_ROW, FX_EMPTY_ROW, {0}},
-                                            .extra_files = {.has = true, .items = {"", 0}},
+                                            .extra_files = extra,
                                             .delete_row_count = {true, 0},
                                             .source = {true, FILE_FROM_APPEND},
                                             .creation_ms = {true, e->ms},
@@ -124,10 +128,10 @@ static str list_of(struct ctx *cx, const struct manifest_file *m, size_t n)
     return s;
 }
 
-static str index_of(struct ctx *cx)
+static str index_of(struct ctx *cx, const struct index_entry *e, size_t n)
 {
     struct buf b = {0};
-    assert_int_equal(index_manifest_write(cx, NULL, 0, CODEC_NULL, 1, &b), 0);
+    assert_int_equal(index_manifest_write(cx, e, n, CODEC_NULL, 1, &b), 0);
     str s = str_dup(&cx->arena, buf_str(&b));
     buf_done(&b);
     return s;
