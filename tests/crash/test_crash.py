@@ -2,7 +2,8 @@
 
 One data directory lives through all of it. The load: committers with and without uuids on shared
 tables; one client that commits and rolls back; one that creates, alters and drops tables; one that works
-with branches and rolls schemas back. Each client keeps what was acknowledged and the one request whose answer never came. After each restart:
+with branches and rolls schemas back; one that replaces its table. Each client keeps what was acknowledged
+and the one request whose answer never came. After each restart:
   - ids have no gap, the head is the newest file, each acknowledged commit is there once, under its id
   - the files that a snapshot names exist; nothing lies above the head
   - the last bodies again get the answers they got; a body without an answer is in exactly if the
@@ -33,7 +34,7 @@ GONE = (OSError, http.client.HTTPException)
 with open(os.path.join(latch.ROOT, "proto/base/inject.def"), encoding="utf-8") as _f:
     POINTS = re.findall(r'INJECT_POINT\(\w+, "([^"]+)"', _f.read())
 # Points of what resumes after a kill: killed there once more while it does.
-TWICE = ("rollback.", "purge.", "branch.", "forward.", "schema.")
+TWICE = ("rollback.", "purge.", "branch.", "forward.", "schema.", "replace.")
 
 
 PARTED = {"fields": [{"id": 0, "name": "k", "type": "BIGINT NOT NULL"}, {"id": 1, "name": "p", "type": "STRING NOT NULL"}],
@@ -373,6 +374,59 @@ class Brancher:
         self.state, self.maybe = got, None
 
 
+class Replacer:
+    """Alone on its table: commits, and replaces it by an empty one of another schema."""
+
+    def __init__(self, table):
+        self.table = table
+        s = table.append(1)
+        self.state = (s["id"], 0, None, table.live(s))  # snapshot, schema, an option of it, files
+        self.maybe = None
+
+    def step(self, t):
+        n, schema, x, live = self.state
+        if RNG.random() < 0.5:
+            x = raw.unique("x")
+            self.maybe = (n + 1, schema + 1, x, {})
+            return t.client.post(t.url + "/replace", {"schema": dict(raw.SCHEMA, options={"bucket": "1", "x": x})})
+        f = raw.DataFile(rows=RNG.randrange(9), schema_id=schema)
+        base = [t.manifest([(0, f) for f in live.values()])] if live else []
+        s = t.snapshot(t.head(), user="replacer", add=[f], base=base, schemaId=schema)
+        self.maybe = (n + 1, schema, x, {**live, f.id(): f})
+        return t.post(t.body(s, t.head()["uuid"]))
+
+    def run(self, client, stop):
+        t = self.table.with_client(client)
+        while not stop.is_set():
+            answer = self.step(t)
+            if answer.status == 500:
+                return
+            answer.ok()
+            if answer.body:
+                assert raw.success(answer), "nobody else writes here"
+            self.state, self.maybe = self.maybe, None
+
+    def seen(self, t, of):
+        """What there is, if its files are the ones `of` says; how many there are, if not."""
+        head, info = t.head_answer(), t.info()
+        state = latch.state_of(t.client, t.database, t.name).ok().json()
+        assert state["equal"] and not state["forked"] and state["files"] == head["fileCount"], (state, head)
+        assert t.read_snapshot(head["snapshot"]["id"]) == head["snapshot"]
+        files = os.listdir(t.file("schema"))
+        assert sorted(files) == sorted("schema-%d" % i for i in range(info["schemaId"] + 1)), files
+        same = (state["files"], state["rows"]) == (len(of), sum(f.rows for f in of.values()))
+        return (head["snapshot"]["id"], info["schemaId"], info["schema"]["options"].get("x"),
+                of if same else state["files"])
+
+    def check(self, client, _where=None):
+        t = self.table.with_client(client)
+        for s in (self.state, self.maybe):
+            if s and self.seen(t, s[3]) == s:
+                self.state, self.maybe = s, None
+                return
+        raise AssertionError("%s is neither %s nor %s" % (self.seen(t, {}), self.state, self.maybe))
+
+
 class World:
     def __init__(self):
         self.server = latch.Server(start=False)
@@ -384,7 +438,7 @@ class World:
             shared = [raw.new_table(c), raw.new_table(c, schema=PARTED)]
             self.actors = [Committer(t, legacy) for t in shared for legacy in (False, False, True)]
             self.actors += [Roller(raw.new_table(c)), Tagger(raw.new_table(c)), Ddl(c),
-                            Brancher(raw.new_table(c))]
+                            Brancher(raw.new_table(c)), Replacer(raw.new_table(c))]
             self.shared = shared
 
     def hits(self):
@@ -441,7 +495,7 @@ class World:
                 where.update(self.ids_of(c, t))
             for a in self.actors:
                 a.check(c, where)
-            for t in self.shared + [a.table for a in self.actors if not isinstance(a, (Committer, Ddl))]:
+            for t in self.shared + [a.table for a in self.actors if not isinstance(a, (Committer, Ddl, Replacer))]:
                 t = t.with_client(c)
                 for side in [t] + [t.branch(b) for b in t.branches() or []]:
                     self.check_state(side)
