@@ -114,6 +114,15 @@ static int load(struct ctx *cx, struct branch *br, const struct table_traits *tr
     return 0;
 }
 
+static int arrival_damaged(struct ctx *cx, struct arrival *a)
+{
+    a->damage = str_heap(str_of(cx->err.msg));
+    if (!a->damage)
+        return ctx_nomem(cx);
+    ctx_reset_err(cx);
+    return 0;
+}
+
 /* The state at `h`, or why there is none. */
 static int load_into(struct ctx *cx, struct branch *br, const struct table_traits *traits,
                      const struct head *h, struct arrival *a)
@@ -126,9 +135,7 @@ static int load_into(struct ctx *cx, struct branch *br, const struct table_trait
                  LZ("next", "its manifests are read through for each commit; state.table-max "
                             "allows more"));
     } else if (rc == E_CORRUPT || rc == E_UNSUPPORTED) {
-        a->damage = str_heap(str_of(cx->err.msg));
-        if (!a->damage)
-            return ctx_nomem(cx);
+        return arrival_damaged(cx, a);
     } else if (rc < 0) {
         return rc;
     }
@@ -197,6 +204,15 @@ static int read_next(struct ctx *cx, struct branch *br, const struct table_trait
     return rc == E_CORRUPT ? 0 : rc;
 }
 
+/* What the next snapshot needs of a table too large for a state. */
+static int read_through(struct ctx *cx, struct branch *br, const struct head *h, struct arrival *a)
+{
+    state_free(a->state); /* of another file that was there */
+    a->state = NULL;
+    int rc = branch_state_for(cx, br, h, a->next, &a->state);
+    return rc == E_CORRUPT || rc == E_UNSUPPORTED ? arrival_damaged(cx, a) : rc;
+}
+
 static int gather(struct ctx *cx, struct branch *br, const struct head *h, struct arrival *a)
 {
     struct table_traits *traits;
@@ -207,7 +223,7 @@ static int gather(struct ctx *cx, struct branch *br, const struct head *h, struc
     if (rc == 0)
         rc = read_next(cx, br, traits, h, a);
     if (rc == 0 && (streaming || a->too_large) && a->next && !a->next->bad.p)
-        rc = branch_state_for(cx, br, h, a->next, &a->state);
+        rc = read_through(cx, br, h, a);
     traits_unref(traits);
     return rc;
 }
@@ -324,12 +340,11 @@ int branch_state(struct ctx *cx, struct branch *br, struct table_state **ret)
         *ret = br->state;
         return 0;
     }
-    if (atomic_load(&br->streaming))
-        return STATE_STREAM;
+    bool streaming = atomic_load(&br->streaming);
     pthread_mutex_lock(&br->mu);
     struct arrival *a = br->arrival;
     bool right = a && a->text == text;
-    struct table_state *st = right && !a->too_large ? a->state : NULL;
+    struct table_state *st = right && !a->too_large && !streaming ? a->state : NULL;
     if (st)
         a->state = NULL;
     if (right && a->damage)
@@ -337,6 +352,8 @@ int branch_state(struct ctx *cx, struct branch *br, struct table_state **ret)
     pthread_mutex_unlock(&br->mu);
     if (right && a->damage)
         return damaged(cx, br, a);
+    if (streaming)
+        return STATE_STREAM;
     if (right && a->too_large) {
         branch_state_drop(br);
         atomic_store(&br->streaming, true);

@@ -195,8 +195,11 @@ int commit_state(struct ctx *cx, struct commit *cm, struct table_state **ret)
     int rc = branch_state(cx, cm->br, ret);
     if (rc != STATE_STREAM)
         return rc;
-    if (!cm->partial || cm->partial_text != head_text(cm->br->head))
+    if (cm->partial_text != head_text(cm->br->head) || (!cm->partial && !cm->damage.p))
         return NEED_MORE;
+    if (cm->damage.p)
+        return ctx_fail(cx, E_CORRUPT, RES_TABLE, branch_object(cx, cm->br), "%.*s",
+                        STR(cm->damage));
     *ret = cm->partial;
     return GO_ON;
 }

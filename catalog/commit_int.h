@@ -37,6 +37,7 @@ struct commit {
     struct commit_facts *facts;  /* NULL: not read yet */
     struct table_state *partial; /* of a table too large for a state */
     uint64_t partial_text;       /* of the head that it is of */
+    str damage; /* why there is none: that head's own files; p == NULL: they are whole */
     struct evidence ev;
     struct need need; /* what the last verdict asked for */
     int needs;

@@ -90,7 +90,16 @@ static int read_partial(struct ctx *cx, struct commit *cm, const struct head *h)
         return 0;
     state_free(cm->partial);
     cm->partial = NULL;
-    TRY(branch_state_for(cx, cm->br, h, cm->facts, &cm->partial));
+    cm->damage = STR_NONE;
+    int rc = branch_state_for(cx, cm->br, h, cm->facts, &cm->partial);
+    if (rc == E_CORRUPT || rc == E_UNSUPPORTED) {
+        cm->damage = str_dup(&cx->arena, str_of(cx->err.msg));
+        if (!cm->damage.p)
+            return ctx_nomem(cx);
+        ctx_reset_err(cx);
+        rc = 0;
+    }
+    TRY(rc);
     cm->partial_text = head_text(h);
     return 0;
 }

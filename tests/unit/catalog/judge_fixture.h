@@ -15,7 +15,9 @@
     "{\"id\":2,\"name\":\"v\",\"type\":\"STRING\"}],\"partitionKeys\":[\"dt\"],"                   \
     "\"primaryKeys\":[\"dt\",\"k\"],\"options\":{\"bucket\":\"4\"},\"comment\":\"\"}"
 
+#define FILLERS 300
 static struct fx f;
+static size_t fillers; /* that the table has */
 
 /* Its state is in memory and goes forward; it is read anew before each commit; it fits in none. */
 enum mode { WARM, COLD, STREAM };
@@ -70,14 +72,31 @@ FN struct draft good(const struct draft *prev)
     return COMMIT(prev, "APPEND", file_in("p", fx_text(&f, "new-%d", f.seq).p));
 }
 
+FN str in_manifest(str name)
+{
+    return layout_manifest(&f.cx.arena, fx_dir(&f, "t"), name);
+}
+
+/* One manifest of all that is live, in place of those that the head has. */
+FN struct draft merged(const struct draft *h, const char *name, size_t leave_out)
+{
+    static struct fx_entry live[FILLERS + 64];
+    struct draft d = good(h);
+    struct manifest_file *m = ARENA_NEW(&f.cx.arena, struct manifest_file);
+    size_t n = fx_live(&f, h, live, FILLERS + 64);
+    str bytes = manifest_of(&f.cx, live, n - leave_out, str_of(name), m);
+    fx_write(&f, in_manifest(str_of(name)), bytes);
+    d.own_base = true;
+    d.bases = m;
+    d.n_bases = 1;
+    return d;
+}
+
 FN void take(const char *object, struct draft *head, struct draft d)
 {
     assert_true(fx_answer(&f, object, &d));
     *head = d;
 }
-
-#define FILLERS 300
-static size_t fillers; /* that the table has */
 
 FN void two_snapshots(const char *object, struct draft *head)
 {
@@ -109,6 +128,7 @@ FN void judged_table(unsigned kind, enum mode mode, struct draft *head)
     OK(&f, fx_db(&f, "d"));
     OK(&f, fx_create_as(&f, "d", "t", PARTITIONED));
     *head = (struct draft){0};
+    f.seq = 100; /* so that no name of a manifest begins another's */
     two_snapshots("t", head);
 }
 
@@ -147,9 +167,11 @@ FN struct table_state *state_anew(struct branch *br, const struct head *h,
     struct table_state *st = NULL;
     struct snapshot s;
     struct meta_dir dir = {f.io, str_of(br->table->dir)};
+    struct state_opts roomy = *o; /* it may be at the very limit */
+    roomy.max_bytes = (size_t)1 << 30;
     if (h)
         assert_int_equal(snapshot_decode_file(&f.cx, h->json, S("head"), &s), 0);
-    if (state_load(&f.cx, &dir, h ? &s : NULL, o, &st) != 0)
+    if (state_load(&f.cx, &dir, h ? &s : NULL, &roomy, &st) != 0)
         fail_msg("state: %s", f.cx.err.msg);
     return st;
 }

@@ -7,11 +7,6 @@ static enum mode mode;
 
 /* --- bad commits ------------------------------------------------------------------------------ */
 
-static str in_manifest(const char *name)
-{
-    return layout_manifest(&f.cx.arena, fx_dir(&f, "t"), str_of(name));
-}
-
 static struct draft written(struct draft d) /* nothing of it is written again */
 {
     fx_files(&f, "t", &d);
@@ -187,8 +182,8 @@ static struct draft spoilt(const struct draft *h, int which, const char *how)
     d.index = fx_text(&f, "i-%d", d.no).p;
     d.changelog = fx_text(&f, "c-%d", d.no).p;
     assert_non_null(fx_manifest(&f, &d, &m).p);
-    str paths[] = {in_manifest(d.base), in_manifest(d.dlist), in_manifest(m.name.p),
-                   in_manifest(d.index), in_manifest(d.changelog)};
+    str paths[] = {in_manifest(str_of(d.base)), in_manifest(str_of(d.dlist)), in_manifest(m.name),
+                   in_manifest(str_of(d.index)), in_manifest(str_of(d.changelog))};
     d = written(d);
     str bytes = fx_read(&f, paths[which]);
     if (!how)
@@ -397,9 +392,9 @@ static void counts_are(int64_t files, int64_t bytes)
 static void what_is_right_is_taken(unsigned kind, enum mode m)
 {
     struct draft h;
-    struct fx_entry b = file_in("p", "b"), r = of_buckets("p", "wide", 8);
     mode = m;
     judged_table(kind, mode, &h);
+    struct fx_entry b = file_in("p", "b"), r = of_buckets("p", "wide", 8);
     counts_are(3, 300);
     step(&h, COMMIT(&h, "COMPACT", del(A), level(A, 4))); /* a level change */
     is_live("p", "a", 4);
@@ -483,21 +478,6 @@ static void a_commit_that_says_too_much(void **state)
     fx_done(&f);
 }
 
-/* One manifest of all that is live, in place of those that the head has. */
-static struct draft merged(const struct draft *h, const char *name, size_t leave_out)
-{
-    static struct fx_entry live[FILLERS + 64];
-    struct draft d = good(h);
-    struct manifest_file *m = ARENA_NEW(&f.cx.arena, struct manifest_file);
-    size_t n = fx_live(&f, h, live, FILLERS + 64);
-    str bytes = manifest_of(&f.cx, live, n - leave_out, str_of(name), m);
-    fx_write(&f, in_manifest(name), bytes);
-    d.own_base = true;
-    d.bases = m;
-    d.n_bases = 1;
-    return d;
-}
-
 static void merged_manifests(unsigned kind, enum mode m)
 {
     struct draft h, d;
@@ -526,7 +506,7 @@ static void merged_manifests(unsigned kind, enum mode m)
     struct manifest_file own, *bases;
     struct fx_entry tricks[] = {del(A), A};
     d = with_bases(&h, &bases);
-    fx_write(&f, in_manifest("tricks"), manifest_of(&f.cx, tricks, 2, S("tricks"), &own));
+    fx_write(&f, in_manifest(S("tricks")), manifest_of(&f.cx, tricks, 2, S("tricks"), &own));
     bases[d.n_bases++] = own;
     refused("t", &d, "manifest-bad", "which is live");
     step(&h, good(&h));
