@@ -18,24 +18,26 @@
 #include "proto/base/mem.h"
 #include "proto/json/json.h"
 
-/* "As if it were UTC" -> since 1970. */
+/* Seconds that the zone is ahead of UTC then. */
+static int64_t ahead_at(int64_t s)
+{
+    time_t t = (time_t)s;
+    struct tm tm;
+    return localtime_r(&t, &tm) ? tm.tm_gmtoff : 0;
+}
+
+/* "As if it were UTC" -> since 1970, as Java's LocalDateTime.atZone: of two times the earlier one; one that
+ * a change of the clock leaves out is as much later. Not by mktime, which looks for the zone's file each
+ * time. */
 static int64_t local_ms(int64_t wall_ms)
 {
-    int64_t s = wall_ms / 1000, rest = wall_ms % 1000;
-    struct tm tm;
-    if (rest < 0) {
-        rest += 1000;
-        s--;
-    }
-    time_t t = (time_t)s;
-    if (!gmtime_r(&t, &tm))
+    int64_t day = 86400, max = INT64_MAX / 1000 - 2 * day, s = wall_ms / 1000;
+    if (s > max || s < -max)
         return wall_ms;
-    tm.tm_isdst = -1;
-    int64_t ms = 0;
-    if (__builtin_mul_overflow((int64_t)mktime(&tm), 1000, &ms) ||
-        __builtin_add_overflow(ms, rest, &ms))
-        return wall_ms;
-    return ms;
+    int64_t before = ahead_at(s - day), after = ahead_at(s + day);
+    bool is_after =
+        before != after && ahead_at(s - before) != before && ahead_at(s - after) == after;
+    return wall_ms - (is_after ? after : before) * 1000;
 }
 
 /* *at + v, or - v; false: the sum is no number any more (a manifest may say what no disk holds). */

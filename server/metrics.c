@@ -173,8 +173,9 @@ void metrics_write_requests(const struct metrics *m, struct buf *b)
 static void write_http(struct server *srv, struct buf *b)
 {
     struct http_counts n = {0};
-    if (srv->http)
-        http_counts(srv->http, &n);
+    struct http *h = atomic_load(&srv->http);
+    if (h)
+        http_counts(h, &n);
     gauge(b, "latch_http_connections", "open connections", n.connections);
     gauge(b, "latch_http_in_flight", "requests that have no complete answer yet", n.in_flight);
     gauge(b, "latch_http_parked", "requests that wait for a worker or a strand", n.parked);

@@ -190,7 +190,10 @@ static int start_http(struct process *p)
     TRY(metrics_new(&p->cx, &p->srv.metrics));
     int fd = p->listen_fd;
     p->listen_fd = -1; /* http_start's, also when it fails */
-    return http_start(&p->cx, &p->srv, fd, &p->srv.http);
+    struct http *h;
+    TRY(http_start(&p->cx, &p->srv, fd, &h));
+    atomic_store(&p->srv.http, h);
+    return 0;
 }
 
 static int announce(struct process *p, const struct config *c, const struct bootstrap_out *first,

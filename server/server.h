@@ -20,7 +20,7 @@ struct server {
     struct pool *workers, *loads, *strands, *background, *syncs;
     struct router *router;
     struct metrics *metrics;
-    struct http *http;
+    _Atomic(struct http *) http;  /* requests come before it is known here */
     _Atomic int64_t inline_turns; /* strand turns that run on workers now */
     _Atomic bool draining;
     int64_t start_wall_ms;

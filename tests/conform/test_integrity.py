@@ -5,6 +5,7 @@ a branch. A case makes its data files once and a snapshot that is wrong as often
 client posts the same files again, under new lists and a new uuid.
 """
 
+import calendar
 import os
 import re
 import sys
@@ -620,6 +621,29 @@ def test_a_commit_too_large_for_memory():
         w.commit(add=[file_in("x", disk=None) for _ in range(300)])
         assert w.seen()["state"]["files"] == before["state"]["files"] + 300
         assert counter("latch_commits_failed_total", c) >= n
+    s.stop()
+
+
+def test_creation_times_are_wall_clocks_of_the_servers_zone():
+    """As Java's LocalDateTime.atZone has them, also where the clock was changed."""
+    s = latch.Server(env={"TZ": "CET-1CEST,M3.5.0,M10.5.0/3"})
+
+    def utc(*at):
+        return calendar.timegm(at + (0,) * (6 - len(at))) * 1000
+    with s.client() as c:
+        db = raw.create_database(c)
+        for wall, want in (((2024, 1, 15, 12), (2024, 1, 15, 11)), ((2024, 7, 15, 12), (2024, 7, 15, 10)),
+                           ((2024, 3, 31, 1, 59), (2024, 3, 31, 0, 59)), ((2024, 3, 31, 3), (2024, 3, 31, 1)),
+                           ((2024, 3, 31, 2, 30), (2024, 3, 31, 1, 30)),  # left out
+                           ((2024, 10, 27, 1, 59), (2024, 10, 26, 23, 59)), ((2024, 10, 27, 3), (2024, 10, 27, 2)),
+                           ((2024, 10, 27, 2, 30), (2024, 10, 27, 0, 30))):  # twice
+            t = raw.create_table(c, db)
+            t.append(1, add=[DataFile(ms=utc(*wall) + 7)])
+            assert t.head_answer()["lastFileCreationTime"] == utc(*want) + 7, (wall, want, t.head_answer())
+        for far in (2**63 - 1, -2**63, 2**60):  # what a manifest may say
+            t = raw.create_table(c, db)
+            t.append(1, add=[DataFile(ms=far)])
+            t.head_answer()
     s.stop()
 
 
