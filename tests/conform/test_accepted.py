@@ -80,7 +80,9 @@ def compacted(kind, j):
 
 
 def test_compactions_of_primary_keys():
-    both(lambda j: [compacted(kind, j) for kind in ENGINES])
+    """1.3.1 does some of them: half a minute more shows nothing more."""
+    some = ("plain", "vectors", "full", "partial")
+    both(lambda j: [compacted(kind, j) for kind in (ENGINES if j.version == "1.4.2" else some)])
 
 
 def test_compactions_of_a_stream():
@@ -452,7 +454,7 @@ OWN_NULLS = {"DECIMAL(30, 5)", "TIMESTAMP(6)"}  # pypaimon's bytes of no value a
 def test_partitions_of_all_types():
     """Java and pypaimon write to the same partitions, of each type alone and of all in one table; the two
     encode what has no value in ways of their own."""
-    tables = {kind: [kind] for kind in PARTS}
+    tables = {kind: [kind] for kind in ("STRING", "DATE", *sorted(OWN_NULLS))}
     tables["all"] = list(PARTS)
     for n, (name, kinds) in enumerate(tables.items()):
         j = jvm(("1.4.2", "1.3.1")[n % 2])
@@ -463,7 +465,6 @@ def test_partitions_of_all_types():
         t.write(j, rows).write(python(), rows).write(jvm(), rows)
         t.check(when=name)
         j.compact(t, **{"compaction.min.file-num": "2"})
-        t.check(when=name + ", compacted")
         j.overwrite(t, {}, rows[-1:])
         left = [t.rows[-1]] if set(kinds) & OWN_NULLS else []  # pypaimon's, of whose partition Java knows nothing
         t.drop(lambda r: r[2:] == tuple(rows[-1][2:]))
@@ -573,7 +574,7 @@ class Foreign:
 COME_BACK = {"race_dv_lost_deletion": (3, 3), "pk_lone_delete_bug": (5, 5)}
 
 
-def taken_over(t, j):
+def taken_over(t, j, whole):
     """All that a job may do to a table whose snapshots others made."""
     few = {"compaction.min.file-num": "2"}
     postponed = t.options.get("bucket") == "-2"  # its rows are not to be seen yet
@@ -587,6 +588,8 @@ def taken_over(t, j):
         j.compact(t, **few)
     rows = [r for r in rows if not any(name in t.where and r == row for name, row in COME_BACK.items())]
     t.same(j, rows, "written and compacted")
+    if not whole:
+        return
     j.on("tag", t, "before")
     j.overwrite(t, {}, [t.row(903)], **{"dynamic-partition-overwrite": "false"})
     t.same(j, [] if postponed else t.shown([t.row(903)]), "overwritten")
@@ -631,7 +634,7 @@ def test_tables_that_others_made():
                 continue
             for registered in (False, True):
                 t = Foreign(path, schema, j, registered)
-                taken_over_by_python(t) if evolved else taken_over(t, j)
+                taken_over_by_python(t) if evolved else taken_over(t, j, whole=not registered or n % 4 < 2)
     both(scenario)
 
 
