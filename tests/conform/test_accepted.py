@@ -563,9 +563,9 @@ class Foreign:
         write.close()
         done.close()
 
-    def same(self, j, wanted, when):
-        """`wanted` is what both must read."""
-        for name, got in ((j.name, self.shown(j.read(self))), ("pypaimon", self.read_python())):
+    def same(self, wanted, when, *readers):
+        """`wanted` is what pypaimon, and these, must read."""
+        for name, got in (("pypaimon", self.read_python()), *((r.name, self.shown(r.read(self))) for r in readers)):
             assert got == wanted, "%s reads %s %s:\n  got    %s\n  wanted %s" % (name, self.where, when, got, wanted)
         accepted.same_as_files(self)
 
@@ -579,7 +579,7 @@ def taken_over(t, j, whole):
     few = {"compaction.min.file-num": "2"}
     postponed = t.options.get("bucket") == "-2"  # its rows are not to be seen yet
     rows = t.shown(j.read(t))
-    t.same(j, rows, "as it was")
+    t.same(rows, "as it was")
     t.write_python(901)
     j.write(t, [t.row(902)])
     accepted.same_as_files(t)
@@ -587,22 +587,22 @@ def taken_over(t, j, whole):
         rows = sorted(rows + t.shown([t.row(901), t.row(902)]), key=repr)
         j.compact(t, **few)
     rows = [r for r in rows if not any(name in t.where and r == row for name, row in COME_BACK.items())]
-    t.same(j, rows, "written and compacted")
+    t.same(rows, "written and compacted", j)
     if not whole:
         return
     j.on("tag", t, "before")
     j.overwrite(t, {}, [t.row(903)], **{"dynamic-partition-overwrite": "false"})
-    t.same(j, [] if postponed else t.shown([t.row(903)]), "overwritten")
+    t.same([] if postponed else t.shown([t.row(903)]), "overwritten")
     python().catalog.rollback_to(t.full, Instant.tag("before"))
-    t.same(j, rows, "rolled back")
+    t.same(rows, "rolled back", j)
     j.write(t, [t.row(904)])
     t.write_python(905)
     if not postponed:
         rows = sorted(rows + t.shown([t.row(904), t.row(905)]), key=repr)
         j.compact(t, **few)
-    t.same(j, rows, "written and compacted again")
+    t.same(rows, "written and compacted again")
     j.on("truncate", t)
-    t.same(j, [], "truncated")
+    t.same([], "truncated")
 
 
 def taken_over_by_python(t):
@@ -716,6 +716,9 @@ def test_a_stale_compaction_of_java():
         refused(lambda: j("commit-plan", name, "unchecked"), other=4)
         java.fails(lambda: j("commit-plan", name, "checked"), "File deletion conflicts detected")
         assert j.live(t.check()) == before
+        listed = accepted.http().get("/latch/v1/%s/databases/%s/tables/%s/conflicts" % (
+            accepted.server().prefix(), t.db, t.name)).ok().json()["conflicts"]
+        assert {c["code"] for c in listed} == {"file-gone"}, listed
         t.write(j, new(5))  # again, from what there is now
         assert j("plan", name, t.db, t.name, *accepted.dynamic(options)) == "1"
         j("commit-plan", name, "unchecked")
