@@ -154,12 +154,14 @@ static int list_names(struct ctx *cx, const struct meta_dir *d, str list, struct
     return 0;
 }
 
-/* Of the base list those manifests that the head did not have. */
+/* Of the base list those manifests that the head did not have, and, if the last verdict asked for them, those
+ * that delete anything. */
 static int read_new_base(struct ctx *cx, struct branch *br, const struct head *h,
                          struct commit_facts *f)
 {
     CLEANUP(map_done) struct map known;
     struct meta_dir dir = branch_meta_dir(br);
+    bool dead = atomic_load(&br->next_dead);
     size_t n = 0, *which = ARENA_ARRAY(&cx->arena, size_t, f->n_base + 1);
     map_init(&known);
     if (!which)
@@ -169,7 +171,7 @@ static int read_new_base(struct ctx *cx, struct branch *br, const struct head *h
     if (h)
         TRY(list_names(cx, &dir, h->delta_list, &known));
     for (size_t i = 0; i < f->n_base; i++)
-        if (!map_get(&known, f->base[i].name))
+        if (!map_get(&known, f->base[i].name) || (dead && f->base[i].deleted))
             which[n++] = i;
     return facts_read_base(cx, f, which, n);
 }

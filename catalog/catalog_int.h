@@ -138,6 +138,7 @@ struct branch {
     _Atomic uint64_t state_text; /* what `state` is at; 0: none. Written on the strand */
     _Atomic uint64_t
         lists_text;        /* of the head that `lists` are of; 0: none. Written on the strand */
+    atomic_bool next_dead; /* what follows the head is judged by all that its base list deletes, too */
     atomic_bool streaming; /* too large for a state; written on the strand */
     /* strand: */
     bool loaded;

@@ -183,7 +183,9 @@ static int continues(struct ctx *cx, struct branch *br, struct newcomer *n, cons
     }
     TRY(rc);
     TRY(judge(cx, br, n, st));
-    if (n->verdict.kind == VERDICT_NEED)
+    bool need = n->verdict.kind == VERDICT_NEED;
+    atomic_store(&br->next_dead, need && n->verdict.need.n_manifests);
+    if (need)
         return E_NEED;
     if (n->verdict.kind == VERDICT_REFUSE && breaks(n->verdict.refusal.code)) {
         str what = str_shortened(&cx->arena, n->verdict.refusal.what, WHAT_SHOWN);

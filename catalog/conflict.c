@@ -9,6 +9,8 @@
  * Thread rule: the branch's strand. Pure. */
 #include "catalog/conflict_int.h"
 
+#include <stdlib.h>
+
 #include "proto/base/assert.h"
 #include "proto/base/hash.h"
 
@@ -75,12 +77,15 @@ static int rule_delta_order(struct check *c)
 static int need_manifest(struct check *c, size_t i)
 {
     struct need *n = &c->v->need;
-    if (!n->manifests) {
+    if (!c->asked) {
+        c->asked = ARENA_ARRAY(&c->cx->arena, bool, c->f->n_base);
         n->manifests = ARENA_ARRAY(&c->cx->arena, size_t, c->f->n_base);
-        if (!n->manifests)
+        if (!c->asked || !n->manifests)
             return ctx_nomem(c->cx);
     }
-    ((size_t *)n->manifests)[n->n_manifests++] = i;
+    if (!c->asked[i])
+        ((size_t *)n->manifests)[n->n_manifests++] = i;
+    c->asked[i] = true;
     return PASS;
 }
 
@@ -213,26 +218,51 @@ static int twice_in_itself(struct check *c, const struct fact *e)
                   shown(c, e->f.name));
 }
 
-/* A manifest of its base list that deletes files; NULL: none does. Readers take a file for deleted that any
- * manifest deletes, whatever adds it again. What Paimon restores has a new base of live files alone. */
-static const struct fact_manifest *base_that_deletes(const struct commit_facts *f)
+static int by_id(const void *a, const void *b)
 {
-    for (size_t i = 0; i < f->n_base; i++)
-        if (f->base[i].deleted > 0)
-            return &f->base[i];
-    return NULL;
+    uint64_t x = (*(const struct fact_dead *const *)a)->f.id;
+    uint64_t y = (*(const struct fact_dead *const *)b)->f.id;
+    return x < y ? -1 : x > y;
 }
 
+static int look_at_dead(struct check *c)
+{
+    const struct commit_facts *f = c->f;
+    c->dead_seen = SEEN;
+    for (size_t i = 0; i < f->n_base; i++) {
+        if (f->base[i].read || f->base[i].deleted == 0)
+            continue;
+        c->dead_seen = MISSING;
+        TRY(need_manifest(c, i));
+    }
+    if (c->dead_seen == MISSING)
+        return PASS;
+    c->dead = ARENA_ARRAY(&c->cx->arena, const struct fact_dead *, f->n_dead + 1);
+    if (!c->dead)
+        return ctx_nomem(c->cx);
+    for (size_t i = 0; i < f->n_dead; i++)
+        c->dead[i] = &f->dead[i];
+    qsort(c->dead, f->n_dead, sizeof *c->dead, by_id);
+    return PASS;
+}
+
+/* Readers take a file for deleted that any manifest deletes, whatever adds it again. Asked of files that are
+ * known to have been deleted: then all manifests of the base list that delete anything are read. */
 static int deleted_for_readers(struct check *c, const struct table_file *f,
                                const struct table_file *gone)
 {
-    const struct fact_manifest *m = base_that_deletes(c->f);
-    if (!m)
+    struct fact_dead key = {.f.id = f->id};
+    const struct fact_dead *k = &key, **found = NULL;
+    if (c->dead_seen == UNSEEN)
+        TRY(look_at_dead(c));
+    if (c->dead_seen == SEEN && c->f->n_dead)
+        found = bsearch(&k, c->dead, c->f->n_dead, sizeof *c->dead, by_id);
+    if (!found)
         return PASS;
     return refuse(c, CONFLICT_FILE_TWICE, f, gone, REWRITE,
-                  "it adds \"%s\" at level %d again, but its base list names the manifest %s, "
-                  "which deletes files, so that readers may take it for deleted",
-                  shown(c, f->name), f->level, shown(c, m->name));
+                  "it adds \"%s\" at level %d again, but the manifest %s of its base list "
+                  "deletes it there, so that readers take it for deleted",
+                  shown(c, f->name), f->level, shown(c, c->f->base[(*found)->manifest].name));
 }
 
 /* Was it live before? Files of a commit that was taken are posted again by a job that did not hear so. */
@@ -467,7 +497,7 @@ int conflict_check(struct ctx *cx, const struct table_state *st, const struct co
                    const struct conflict_rules *rules, const struct conflict_evidence *ev,
                    struct verdict *ret)
 {
-    struct check c = {cx, st, f, rules, ev, ret, UNASKED};
+    struct check c = {.cx = cx, .st = st, .f = f, .rules = rules, .ev = ev, .v = ret};
     ASSERT(f->bad.p || state_serves(st, f));
     *ret = (struct verdict){.kind = VERDICT_OK};
     for (size_t i = 0; i < sizeof rules_in_order / sizeof *rules_in_order; i++) {

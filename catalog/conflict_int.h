@@ -15,6 +15,13 @@ struct check {
     const struct conflict_evidence *ev;
     struct verdict *v;
     enum { UNASKED, RESTORE, NO_RESTORE } restore; /* is it one? */
+    bool *asked; /* which manifests of the base list are needed; NULL: none */
+    enum {
+        UNSEEN,
+        MISSING,
+        SEEN
+    } dead_seen;                   /* was the base list looked through for what it deletes? */
+    const struct fact_dead **dead; /* f->dead, by id */
 };
 
 /* Fills the refusal and answers REFUSED (E_NOMEM). The message is "<code>: [partition, bucket: ]<why>; <do>".

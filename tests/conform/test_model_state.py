@@ -112,8 +112,11 @@ class Model:
             gone = r.sample(near, r.randint(1, min(len(near), 20)))
             return dict(delete=gone, add=[self.new_file(partition=one.partition, bucket=one.bucket, level=5, source=1,
                                                         rows=sum(f.rows for f in gone))], commitKind="COMPACT")
-        if kind == "move" and near and one.level < 5:
-            return dict(delete=[one], add=[one.at_level(r.randint(one.level + 1, 5))], commitKind="COMPACT")
+        if kind == "move" and near:
+            gone = {f.id() for f in self.dead(side)}  # where a restore took it away from it may not go
+            levels = [n for n in range(one.level + 1, 6) if one.at_level(n).id() not in gone]
+            if levels:
+                return dict(delete=[one], add=[one.at_level(r.choice(levels))], commitKind="COMPACT")
         gone = [f for f in live if one and f.partition == one.partition]
         if kind == "overwrite" and one and len(gone) < 100:
             return dict(delete=gone, add=[self.new_file(partition=one.partition) for _ in range(r.randint(0, 2))],
