@@ -137,8 +137,9 @@ struct branch {
     _Atomic int64_t epoch;       /* written on the strand */
     _Atomic uint64_t state_text; /* what `state` is at; 0: none. Written on the strand */
     _Atomic uint64_t
-        lists_text;        /* of the head that `lists` are of; 0: none. Written on the strand */
-    atomic_bool next_dead; /* what follows the head is judged by all that its base list deletes, too */
+        lists_text; /* of the head that `lists` are of; 0: none. Written on the strand */
+    atomic_bool
+        next_dead; /* what follows the head is judged by all that its base list deletes, too */
     atomic_bool streaming; /* too large for a state; written on the strand */
     /* strand: */
     bool loaded;
@@ -153,8 +154,8 @@ struct branch {
     uint64_t kept_text;               /* what its checkpoint is of; 0: not known */
     int64_t kept_commits, kept_bytes; /* since then */
     atomic_bool keeping;              /* a checkpoint is being written (any) */
-    _Atomic int64_t merge_after_ms;    /* no merge of manifests before (any) */
-    atomic_bool merging;               /* one is under way (any) */
+    _Atomic int64_t merge_after_ms;   /* no merge of manifests before (any) */
+    atomic_bool merging;              /* one is under way (any) */
     struct head_lists *lists;         /* see head_lists.h; NULL: none */
     struct map users; /* commit users answered in this epoch, by hash; keys are owned */
 };
