@@ -330,27 +330,42 @@ static bool names_ok(const struct table_file *f, str *ret_bad)
     return true;
 }
 
+static int stays_inside(struct check *c, const struct table_file *f)
+{
+    bool within = true;
+    str bad;
+    if (!names_ok(f, &bad))
+        return refuse(c, CONFLICT_PATH_OUTSIDE, f, NULL, NEW_NAME,
+                      "\"%s\" is no name of a file in a directory", shown(c, bad));
+    if (f->external_path.p)
+        TRY(within_roots(c, f->external_path, &within));
+    if (within)
+        return PASS;
+    return refuse(c, CONFLICT_PATH_OUTSIDE, f, NULL,
+                  "nothing was committed: write into the table's own directory, or ask the "
+                  "administrator to add the path to warehouse.external-roots",
+                  "the external path \"%s\" is in no directory that this table may use",
+                  shown(c, f->external_path));
+}
+
 static int rule_path_outside(struct check *c)
 {
-    for (size_t i = 0; i < c->f->n_entries; i++) {
-        const struct fact *e = &c->f->entries[i];
-        bool within = true;
-        str bad;
-        if (!e->added)
-            continue;
-        if (!names_ok(&e->f, &bad))
-            return refuse(c, CONFLICT_PATH_OUTSIDE, &e->f, NULL, NEW_NAME,
-                          "\"%s\" is no name of a file in a directory", shown(c, bad));
-        if (e->f.external_path.p)
-            TRY(within_roots(c, e->f.external_path, &within));
-        if (!within)
-            return refuse(c, CONFLICT_PATH_OUTSIDE, &e->f, NULL,
-                          "nothing was committed: write into the table's own directory, or ask the "
-                          "administrator to add the path to warehouse.external-roots",
-                          "the external path \"%s\" is in no directory that this table may use",
-                          shown(c, e->f.external_path));
+    struct index_change x;
+    size_t at = 0;
+    int say = PASS;
+    for (size_t i = 0; i < c->f->n_entries && say == PASS; i++)
+        if (c->f->entries[i].added)
+            say = stays_inside(c, &c->f->entries[i].f);
+    while (say == PASS && c->f->index &&
+           index_next_change(state_index(c->st), c->f->index, &at, &x)) {
+        struct table_file f = {.partition = x.file->partition,
+                               .bucket = x.file->bucket,
+                               .name = x.file->name,
+                               .external_path = x.file->external_path};
+        if (x.added)
+            say = stays_inside(c, &f);
     }
-    return PASS;
+    return say;
 }
 
 bool conflict_wants_file(const struct conflict_rules *r, const struct fact *e)

@@ -3,7 +3,7 @@
  *
  * Table t: partition dt, key (dt, k), 4 buckets. Snapshot 1 adds a and b to partition p, c and x to q;
  * snapshot 2 moves c to level 5 and deletes x. A table whose state does not fit has more: FILLERS files in
- * partition z, of no bytes. Included once by each test program, in place of fixture.h. */
+ * partition z, of one byte. Included once by each test program, in place of fixture.h. */
 #ifndef LATCH_TESTS_UNIT_CATALOG_JUDGE_FIXTURE_H
 #define LATCH_TESTS_UNIT_CATALOG_JUDGE_FIXTURE_H
 
@@ -15,7 +15,8 @@
     "{\"id\":2,\"name\":\"v\",\"type\":\"STRING\"}],\"partitionKeys\":[\"dt\"],"                   \
     "\"primaryKeys\":[\"dt\",\"k\"],\"options\":{\"bucket\":\"4\"},\"comment\":\"\"}"
 
-#define FILLERS 300
+#define FILLERS  300
+#define LIVE_MAX 4000
 static struct fx f;
 static size_t fillers; /* that the table has */
 
@@ -80,10 +81,10 @@ FN str in_manifest(str name)
 /* One manifest of all that is live, in place of those that the head has. */
 FN struct draft merged(const struct draft *h, const char *name, size_t leave_out)
 {
-    static struct fx_entry live[FILLERS + 64];
+    static struct fx_entry live[LIVE_MAX];
     struct draft d = good(h);
     struct manifest_file *m = ARENA_NEW(&f.cx.arena, struct manifest_file);
-    size_t n = fx_live(&f, h, live, FILLERS + 64);
+    size_t n = fx_live(&f, h, live, LIVE_MAX);
     str bytes = manifest_of(&f.cx, live, n - leave_out, str_of(name), m);
     fx_write(&f, in_manifest(str_of(name)), bytes);
     d.own_base = true;
@@ -108,19 +109,15 @@ FN void two_snapshots(const char *object, struct draft *head)
     first[n++] = x;
     for (size_t i = 0; i < fillers; i++) {
         first[n] = file_in("z", fx_text(&f, "filler-%d", (int)i).p);
-        first[n].no_file = true;
-        first[n++].size = 0;
+        first[n++].size = 1;
     }
-    enum verify_files verify = f.cat->o.verify;
-    f.cat->o.verify = VERIFY_OFF;
     take(object, head, commit_of(NULL, "APPEND", first, n));
-    f.cat->o.verify = verify;
     take(object, head, COMMIT(head, "COMPACT", del(c), level(c, 5), del(x)));
 }
 
-FN void judged_table(unsigned kind, enum mode mode, struct draft *head)
+/* After fx_init. */
+FN void table_in(enum mode mode, struct draft *head)
 {
-    fx_init(&f, kind);
     fillers = mode == STREAM ? FILLERS : 0;
     if (mode == STREAM)
         f.o.state_table_max = 24 << 10;
@@ -130,6 +127,12 @@ FN void judged_table(unsigned kind, enum mode mode, struct draft *head)
     *head = (struct draft){0};
     f.seq = 100; /* so that no name of a manifest begins another's */
     two_snapshots("t", head);
+}
+
+FN void judged_table(unsigned kind, enum mode mode, struct draft *head)
+{
+    fx_init(&f, kind);
+    table_in(mode, head);
 }
 
 /* --- what must hold --------------------------------------------------------------------------- */

@@ -211,6 +211,45 @@ SPOILT(2) /* its manifest */
 SPOILT(3) /* index manifest */
 SPOILT(4) /* changelog list */
 
+/* An index file of this name, or elsewhere. */
+static struct draft with_index_file(const struct draft *h, const char *name, const char *external)
+{
+    struct draft d = good(h);
+    struct index_entry *x = ARENA_NEW(&f.cx.arena, struct index_entry);
+    assert_non_null(x);
+    *x = (struct index_entry){.kind = FILE_ADD,
+                              .partition = d.entries[0].partition,
+                              .type = S("HASH"),
+                              .name = str_of(name),
+                              .size = 8,
+                              .row_count = 2,
+                              .external_path = external ? str_of(external) : STR_NONE};
+    d.index = fx_text(&f, "i-%d", d.no).p;
+    d.index_files = x;
+    d.n_index = 1;
+    return d;
+}
+
+static struct draft written_but_its_index(struct draft d)
+{
+    struct draft without = d;
+    without.n_index = 0;
+    fx_files(&f, "t", &without);
+    fx_write(&f, in_manifest(str_of(d.index)), index_of(&f.cx, d.index_files, d.n_index));
+    d.no_files = true;
+    return d;
+}
+
+static struct draft index_name_leads_outside(const struct draft *h)
+{
+    return written_but_its_index(with_index_file(h, "../../other/i", NULL));
+}
+
+static struct draft index_is_outside(const struct draft *h)
+{
+    return written_but_its_index(with_index_file(h, "i", "file:/elsewhere/i"));
+}
+
 static struct draft statistics_are_missing(const struct draft *h)
 {
     struct draft d = good(h);
@@ -261,6 +300,8 @@ static const struct bad {
     ALWAYS("path-outside", "", path_of_another_kind),
     ALWAYS("path-outside", "no name of a file", name_with_a_slash),
     ALWAYS("path-outside", "no name of a file", name_that_is_a_folder),
+    ALWAYS("path-outside", "no name of a file", index_name_leads_outside),
+    ALWAYS("path-outside", "\"file:/elsewhere/i\"", index_is_outside),
     ALWAYS("manifest-bad", "before it deletes it", adds_before_it_deletes),
     ALWAYS("manifest-bad", "partition", partition_of_another_table),
     ALWAYS("manifest-bad", "is empty, but", base_is_empty),
@@ -386,7 +427,7 @@ static void counts_are(int64_t files, int64_t bytes)
     struct seen s;
     OK(&f, fx_head(&f, "t", &s));
     assert_int_equal(s.totals.file_count, files + (int64_t)fillers);
-    assert_int_equal(s.totals.file_size_bytes, bytes);
+    assert_int_equal(s.totals.file_size_bytes, bytes + (int64_t)fillers);
 }
 
 static void what_is_right_is_taken(unsigned kind, enum mode m)
@@ -421,6 +462,10 @@ static void what_is_right_is_taken(unsigned kind, enum mode m)
     step(&h, d);
     counts_are(3, 300);
     step(&h, COMMIT(&h, "OVERWRITE", del(r), file_in("p", "four"))); /* and back again */
+    d = with_index_file(&h, "hash-1", NULL);
+    d.n_entries = 0; /* of p there are files for 4 and for 8 buckets now */
+    d.delta = 0;
+    step(&h, d);
     fx_restart(&f);
     assert_int_equal(fx_head_id(&f, "t"), h.id);
     counts_are(3, 300);

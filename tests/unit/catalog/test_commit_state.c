@@ -280,6 +280,29 @@ static void a_damaged_head_is_told_and_heals(void **state)
     assert_int_equal(fx_counts(&f).forked, 0);
 }
 
+/* Then nobody can say whether the next snapshot continues it: no change is taken until the file is back. */
+static void a_foreign_snapshot_after_a_damaged_head(void **state)
+{
+    (void)state;
+    str path = in_manifest(S("manifest-101")), bytes = fx_read(&f, path);
+    struct draft g = good(&head), d = good(&g);
+    bool ok;
+    fx_foreign(&f, "t", &g);
+    fx_del(&f, path);
+    for (int i = 0; i < 2; i++) {
+        fx_restart(&f);
+        assert_int_equal(fx_head_id(&f, "t"), head.id); /* readers are served */
+        FAILS(&f, E_BUSY, RES_TABLE, "cannot be compared with the head",
+              fx_commit(&f, "t", &d, &ok));
+        assert_non_null(strstr(f.err.msg, "manifest-101"));
+        assert_int_equal(fx_counts(&f).forked, 1);
+    }
+    fx_write(&f, path, bytes);
+    assert_int_equal(fx_head_id(&f, "t"), g.id);
+    take("t", &g, d);
+    assert_int_equal(state_is_right("t"), mode != STREAM);
+}
+
 /* In memory it is whole: who goes on does not need the file. */
 static void a_state_in_memory_does_not_see_it(void **state)
 {
@@ -472,6 +495,7 @@ int main(void)
         BOTH(somebody_commits_in_the_files_meanwhile),
         BOTH(a_disk_that_fails_does_nothing),
         BOTH(a_damaged_head_is_told_and_heals),
+        BOTH(a_foreign_snapshot_after_a_damaged_head),
         T(a_state_in_memory_does_not_see_it),
         T(states_make_room_for_each_other),
         M(tables_that_are_read_through_each_time),
