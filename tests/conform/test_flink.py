@@ -425,6 +425,24 @@ def test_compact():
     assert select(name) == [(1, "v3")] + wanted[1:]
 
 
+def test_compaction_of_postponed_buckets():
+    """Rows wait in bucket -2 until the procedure moves them: a COMPACT that adds rows, which is no conflict."""
+    name = new_table(options="'bucket'='-2', 'postpone.default-bucket-num'='2'")
+    insert(name, (1, "a"), (2, "b"), (3, "c"))
+    assert select(name) == []
+    f().sql("CALL sys.compact(`table` => '%s')", name)
+    assert select(name) == [(1, "a"), (2, "b"), (3, "c")]
+    insert(name, (2, "again"), (4, "d"))
+    f().sql("CALL sys.compact(`table` => '%s')", name)
+    assert select(name) == [(1, "a"), (2, "again"), (3, "c"), (4, "d")]
+    kinds = [r[0] for r in f().sql("SELECT commit_kind FROM %s ORDER BY snapshot_id", system(name, "snapshots"))]
+    assert kinds.count("COMPACT") >= 2, kinds
+    with latch.shared().client() as c:
+        metrics = c.get("/metrics").ok().body.decode()
+    refused = [x for x in metrics.splitlines() if x.startswith("latch_conflicts_total{") and not x.endswith(" 0")]
+    assert not refused, refused
+
+
 def test_expire_snapshots():
     name = new_table()
     for i in range(4):
