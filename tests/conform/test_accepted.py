@@ -5,6 +5,7 @@ do. After each scenario the rows are read by the others, and what the server hol
 the files; in the end nothing was refused. The last tests show what a stale job gets to read, and that doing
 it again works."""
 
+import copy
 import glob
 import json
 import logging
@@ -543,6 +544,12 @@ class Foreign:
                 made.append("text %d" % n if self.kind(f) == "STRING" else None)
         return made
 
+    def branch(self, name):
+        b = copy.copy(self)
+        b.name = "%s$branch_%s" % (self.name, name)
+        b.full, b.where = "%s.%s" % (b.db, b.name), self.where + ", branch " + name
+        return b
+
     def shown(self, rows):
         at = [i for i, f in enumerate(self.fields)
               if self.kind(f) in ("INT", "BIGINT", "STRING") and f["name"] != self.options.get("rowkind.field")]
@@ -635,6 +642,8 @@ def test_tables_that_others_made():
             for registered in (False, True):
                 t = Foreign(path, schema, j, registered)
                 taken_over_by_python(t) if evolved else taken_over(t, j, whole=not registered or n % 4 < 2)
+                if os.path.isdir(path + "/branch/branch-b1"):
+                    taken_over(t.branch("b1"), j, whole=False)
     both(scenario)
 
 
