@@ -41,6 +41,9 @@ struct commit {
     struct evidence ev;
     struct need need; /* what the last verdict asked for */
     int needs;
+    const struct io_new *make; /* files in the table's io that are made with the snapshot */
+    size_t n_make;
+    bool made; /* they are there */
 };
 
 void commit_done(struct commit *cm);

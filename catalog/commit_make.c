@@ -9,6 +9,7 @@
 #include "catalog/upkeep.h"
 
 #include "manifest/layout.h"
+#include "proto/base/hash.h"
 #include "proto/base/inject.h"
 
 /* The name was taken between catch-up and link: catch up again, then see whether that was us. By
@@ -35,19 +36,40 @@ static int somebody_was_first(struct ctx *cx, struct commit *cm, str path)
     return outcome_ring_find(&br->recent, cm->key) ? ADOPTED : LOST;
 }
 
-/* What is new with it is on disk after this, but for what io_put_after takes. */
-static int make_durable(struct ctx *cx, struct commit *cm, struct new_files *ret)
+/* Takes those that are still to be made off the list. */
+static int leave_out(struct ctx *cx, const struct commit *cm, struct new_files *nf)
+{
+    CLEANUP(map_done) struct map made;
+    size_t n = 0;
+    map_init(&made);
+    for (size_t i = 0; i < cm->n_make; i++)
+        if (map_put(&made, cm->make[i].path, nf) < 0)
+            return ctx_nomem(cx);
+    for (size_t i = 0; i < nf->n_own; i++)
+        if (!map_get(&made, nf->own[i]))
+            nf->own[n++] = nf->own[i];
+    nf->n_own = n;
+    return 0;
+}
+
+/* What io_put_after is to care for; of what is elsewhere this is done here. */
+static int find_needs(struct ctx *cx, struct commit *cm, struct io_needs *ret)
 {
     struct branch *br = cm->br;
     enum commit_sync sync = br->table->cat->o.sync;
-    *ret = (struct new_files){0};
+    struct new_files nf = {0};
+    *ret = (struct io_needs){.make = cm->make, .n_make = cm->n_make};
     if (sync == SYNC_OFF)
         return 0;
     TRY(commit_new_files(cx, br, cm->traits, &cm->snap, cm->facts,
                          br->state ? br->state : cm->partial, sync == SYNC_ALL ? NEW_DATA : 0,
-                         ret));
-    for (size_t i = 0; i < ret->n_elsewhere; i++)
-        TRY(io_sync(ret->elsewhere[i].io, cx, &ret->elsewhere[i].path, 1));
+                         &nf));
+    if (cm->n_make)
+        TRY(leave_out(cx, cm, &nf));
+    ret->there = nf.own;
+    ret->n_there = nf.n_own;
+    for (size_t i = 0; i < nf.n_elsewhere; i++)
+        TRY(io_sync(nf.elsewhere[i].io, cx, &nf.elsewhere[i].path, 1));
     return 0;
 }
 
@@ -58,12 +80,14 @@ static int create(struct ctx *cx, struct commit *cm)
     struct table *t = br->table;
     enum io_put_result put;
     str path = layout_snapshot(&cx->arena, str_of(t->dir), str_of(br->name), cm->snap.id);
-    struct new_files nf;
+    struct io_needs needs;
 
     if (!path.p)
         return ctx_nomem(cx);
-    TRY(make_durable(cx, cm, &nf));
-    TRY(io_put_after(t->io, cx, nf.own, nf.n_own, path, cm->snap.raw, &put));
+    TRY(find_needs(cx, cm, &needs));
+    int rc = io_put_after(t->io, cx, &needs, path, cm->snap.raw, &put);
+    cm->made = rc == 0 || rc == E_UNKNOWN;
+    TRY(rc);
     return put == IO_PUT_CREATED ? CREATED : somebody_was_first(cx, cm, path);
 }
 

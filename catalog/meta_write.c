@@ -2,7 +2,8 @@
  *
  * A manifest ends where Paimon ends it: every 1000 entries the bytes so far are compared with the
  * target size. It is whole in memory until then, so target sizes are bounded. A name is noted before
- * its file is written, so that whatever is half there is taken back as well.
+ * its file is written, so that whatever is half there is taken back as well. What is only held is never
+ * deleted: a file with that name would be somebody else's.
  *
  * Source: paimon-core's FileStorePathFactory (names), RollingFileWriterImpl and ManifestFile.
  * Thread rule: any thread that may block; one at a time uses a writer. */
@@ -33,19 +34,25 @@ void meta_write_begin(struct meta_writer *w, const struct meta_write_opts *o)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-static int note(struct ctx *cx, struct meta_writer *w, str name)
+static int note(struct ctx *cx, struct meta_writer *w, str name, str path, str held)
 {
     if (w->n == w->cap) {
         size_t cap = w->cap ? w->cap * 2 : 16;
-        str *wide = ARENA_ARRAY(&cx->arena, str, cap);
-        if (!wide)
+        str *names = ARENA_ARRAY(&cx->arena, str, cap);
+        struct io_new *files = ARENA_ARRAY(&cx->arena, struct io_new, cap);
+        if (!names || !files)
             return ctx_nomem(cx);
-        for (size_t i = 0; i < w->n; i++)
-            wide[i] = w->names[i];
-        w->names = wide;
+        for (size_t i = 0; i < w->n; i++) {
+            names[i] = w->names[i];
+            files[i] = w->files[i];
+        }
+        w->names = names;
+        w->files = files;
         w->cap = cap;
     }
-    w->names[w->n++] = name;
+    w->names[w->n] = name;
+    w->files[w->n++] = (struct io_new){path, held};
+    w->held += held.len;
     return 0;
 }
 
@@ -59,7 +66,11 @@ static int put(struct ctx *cx, struct meta_writer *w, str name, str bytes)
         return ctx_fail(cx, E_TOOBIG, RES_NONE, STR_NONE,
                         "%.*s would have %zu bytes; at most %zu can be read again", STR(path),
                         bytes.len, META_FILE_MAX);
-    TRY(note(cx, w, name));
+    if (w->hold && bytes.len <= META_HOLD_MAX - w->held) {
+        str kept = str_dup(&cx->arena, bytes);
+        return kept.p ? note(cx, w, name, path, kept) : ctx_nomem(cx);
+    }
+    TRY(note(cx, w, name, path, STR_NONE));
     int rc = io_write(d->io, cx, path, bytes, false);
     if (rc == E_NOTFOUND) { /* a table of a client that makes folders when it needs them */
         TRY(io_mkdirs(d->io, cx, layout_manifest_dir(&cx->arena, d->dir)));
@@ -83,12 +94,35 @@ void meta_write_undo(struct meta_writer *w, size_t keep)
 {
     for (; w->n > keep; w->n--) {
         struct ctx own;
-        ctx_init(&own, (size_t)1 << 20);
-        str path = layout_manifest(&own.arena, w->o->dir.dir, w->names[w->n - 1]);
-        if (path.p)
-            IGNORE(io_del(w->o->dir.io, &own, path));
+        const struct io_new *f = &w->files[w->n - 1];
+        w->held -= f->data.len;
+        if (f->data.p)
+            continue;
+        ctx_init(&own, (size_t)1 << 16);
+        IGNORE(io_del(w->o->dir.io, &own, f->path));
         ctx_done(&own);
     }
+}
+
+int meta_write_held(struct ctx *cx, const struct meta_writer *w, struct io_new **ret, size_t *ret_n)
+{
+    size_t n = 0;
+    struct io_new *v = ARENA_ARRAY(&cx->arena, struct io_new, w->n + 1);
+    if (!v)
+        return ctx_nomem(cx);
+    for (size_t i = 0; i < w->n; i++)
+        if (w->files[i].data.p)
+            v[n++] = w->files[i];
+    *ret = v;
+    *ret_n = n;
+    return 0;
+}
+
+void meta_write_made(struct meta_writer *w)
+{
+    for (size_t i = 0; i < w->n; i++)
+        w->files[i].data = STR_NONE;
+    w->held = 0;
 }
 
 int meta_write_list(struct ctx *cx, struct meta_writer *w, const struct manifest_file *files,

@@ -1,9 +1,10 @@
 /* meta_write.h - writes what a snapshot consists of below <table>/manifest: manifests, manifest lists
  * and index manifests, under the names that Paimon would give them.
  *
- * Nothing is synced: a commit syncs all that is new at once, by meta_writer.names. Names never clash
- * (each writer has a uuid), so what was written may be taken back at any time before a snapshot names
- * it. These block on the disk; one thread at a time uses a writer. */
+ * Nothing is synced: a commit syncs all that is new at once. A writer that holds keeps its files in memory
+ * instead, META_HOLD_MAX bytes of them, for io_put_after to make (meta_write_held, then meta_write_made).
+ * Names never clash (each writer has a uuid), so what was written may be taken back at any time before a
+ * snapshot names it. These block on the disk; one thread at a time uses a writer. */
 #ifndef LATCH_CATALOG_META_WRITE_H
 #define LATCH_CATALOG_META_WRITE_H
 
@@ -13,6 +14,7 @@
 #include "proto/base/rand.h"
 
 #define META_TARGET_MAX ((int64_t)64 << 20) /* bytes; a greater target size is taken as this */
+#define META_HOLD_MAX   ((size_t)1 << 20)
 
 struct meta_write_opts {
     struct meta_dir dir;
@@ -31,12 +33,19 @@ struct meta_writer {
     char uuid[UUID_LEN + 1];
     unsigned manifests, lists, indexes; /* numbers that were given */
     str *names;                         /* of all that was written, in the context's arena */
+    struct io_new *files;               /* the same ones; data.p == NULL: it is on disk */
     size_t n, cap;
+    bool hold;
+    size_t held; /* bytes */
 };
 void meta_write_begin(struct meta_writer *w, const struct meta_write_opts *o);
-/* Deletes what was written after the first `keep` names and forgets it. Best effort: what cannot be
+/* Deletes what was written after the first `keep` names, forgets what is held. Best effort: what cannot be
  * deleted is an orphan. */
 void meta_write_undo(struct meta_writer *w, size_t keep);
+/* What is held, in the context's arena. E_NOMEM */
+int meta_write_held(struct ctx *cx, const struct meta_writer *w, struct io_new **ret,
+                    size_t *ret_n) WARN_UNUSED;
+void meta_write_made(struct meta_writer *w); /* what was held is on disk now */
 
 /* E_NOMEM, E_TOOBIG, E_IO, E_BUSY (no space). Of what fails in the middle nothing is left. Results are
  * in the context's arena, as are the names: one context from begin to the end. */

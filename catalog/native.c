@@ -7,7 +7,7 @@
  *   plan     what it comes to on this head (native_plan.c); facts of that, in memory
  *   decide   conflict_check
  *   write    manifests, lists, index manifest (native_write.c)
- *   make     sync, create, record, hint (commit_make.c)
+ *   make     those files and the snapshot's, record, hint (commit_make.c)
  *
  * Nothing is written before the verdict, and a commit that is refused, or lost to somebody who wrote the
  * snapshot file himself, leaves no file behind. A race is lost only to be run again, on the new head. */
@@ -488,6 +488,8 @@ static int make(struct ctx *cx, struct native *nc, struct native_done *ret)
     uint64_t before = head_text(cm->br->head);
     TRY(native_write(cx, nc));
     int rc = commit_make(cx, cm);
+    if (cm->made)
+        meta_write_made(&nc->w);
     if (rc != CREATED && rc != E_UNKNOWN)
         meta_write_undo(&nc->w, 0);
     if (rc == ADOPTED) {

@@ -90,8 +90,8 @@ int native_base(struct ctx *cx, struct native *nc, const struct head_lists *l) W
 int native_index(struct ctx *cx, struct native *nc) WARN_UNUSED;
 
 /* --- native_write.c --------------------------------------------------------------------------- */
-/* Writes all but the snapshot, names it in cm.snap and cm.facts, encodes cm.snap. Of what fails nothing is
- * left. (strand) */
+/* Writes all but the snapshot, or leaves it in cm.make, names it in cm.snap and cm.facts, encodes cm.snap.
+ * Of what fails nothing is left. (strand) */
 int native_write(struct ctx *cx, struct native *nc) WARN_UNUSED;
 
 #endif

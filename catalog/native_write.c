@@ -1,6 +1,7 @@
 /* native_write.c - the files of a native commit: manifests, lists, an index manifest, the snapshot's text.
  *
- * Written after the verdict, not synced: io_put_after syncs them before the snapshot (commit_make.c).
+ * Made after the verdict, in memory: io_put_after makes the files before the snapshot (commit_make.c). With
+ * commit.sync=off, or if they are large, they are written here.
  * Thread rule: the branch's strand. */
 #include "catalog/native_int.h"
 
@@ -52,8 +53,13 @@ static int encode(struct ctx *cx, struct native *nc)
 
 static int write(struct ctx *cx, struct native *nc)
 {
+    struct io_new *make;
+    nc->w.hold = nc->cm.br->table->cat->o.sync != SYNC_OFF;
+    nc->cm.made = false;
     TRY(write_lists(cx, nc));
     TRY(encode(cx, nc));
+    TRY(meta_write_held(cx, &nc->w, &make, &nc->cm.n_make));
+    nc->cm.make = make;
     return facts_made_names(cx, nc->cm.facts, &nc->cm.snap, nc->delta_files, nc->n_delta_files,
                             nc->changelog_files, nc->n_changelog_files);
 }

@@ -23,6 +23,16 @@ struct io_entry {
     bool is_dir;
 };
 enum io_put_result { IO_PUT_CREATED, IO_PUT_EXISTED };
+struct io_new { /* a file whose name nobody else ever gives (it holds a uuid) */
+    str path, data;
+};
+/* What must be durable before another file is there. */
+struct io_needs {
+    const str *there; /* files that others wrote */
+    size_t n_there;
+    const struct io_new *make; /* files that are not there yet; in few directories */
+    size_t n_make;
+};
 
 struct io;
 struct io_ops {
@@ -37,10 +47,10 @@ struct io_ops {
      * Any other error: it does not exist through us. */
     int (*put_if_absent)(struct io *io, struct ctx *cx, str path, str data,
                          enum io_put_result *ret);
-    /* As sync(needs) and then put_if_absent, but all that is before the link runs side by side. May be
-     * NULL: io_put_after does the two one after the other. */
-    int (*put_after)(struct io *io, struct ctx *cx, const str *needs, size_t n, str path, str data,
-                     enum io_put_result *ret);
+    /* io_put_after, with all that is before the link side by side. May be NULL: io_put_after then takes
+     * the calls above and below. */
+    int (*put_after)(struct io *io, struct ctx *cx, const struct io_needs *needs, str path,
+                     str data, enum io_put_result *ret);
     /* For a few bytes that are only advice (LATEST): written over what is there, not durable, and not
      * atomic for readers. May be NULL: io_hint writes. */
     int (*hint)(struct io *io, struct ctx *cx, str path, str data);
@@ -87,15 +97,13 @@ static inline void io_free(struct io *io)
 /* For implementations: is it a path as described above? E_INVAL. */
 int io_path_check(struct ctx *cx, str path) WARN_UNUSED;
 
-/* Creates `path` if absent, once the files `needs` and their directories are durable. */
-static inline int io_put_after(struct io *io, struct ctx *cx, const str *needs, size_t n, str path,
-                               str data, enum io_put_result *ret)
-{
-    if (io->ops->put_after)
-        return IO_FN(io, put_after, cx, needs, n, path, data, ret);
-    TRY(IO_FN(io, sync, cx, needs, n));
-    return IO_FN(io, put_if_absent, cx, path, data, ret);
-}
+/* put_if_absent of `path`, once all that it needs is there, whole and durable, with its directories.
+ * Files to make get their own names at once, and the directories that these are in if there are none;
+ * E_EXISTS: one of them is there already. When it answers 0 (also IO_PUT_EXISTED) or E_UNKNOWN they are
+ * there and the caller's; after any other error none of them is. E_NOTFOUND: one of `there` is not, or the
+ * directory of `path`. */
+int io_put_after(struct io *io, struct ctx *cx, const struct io_needs *needs, str path, str data,
+                 enum io_put_result *ret) WARN_UNUSED;
 
 static inline int io_hint(struct io *io, struct ctx *cx, str path, str data)
 {

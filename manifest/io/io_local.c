@@ -1,7 +1,8 @@
 /* io_local.c - a warehouse root on a local (or mounted) file system: the operations of io.h.
  *
  * Opening, temporary files and syncing are io_local_at.c's, with the rules that keep us below the
- * root; removing trees is io_local_tree.c's, the start io_local_new.c's.
+ * root; files that are made if absent are io_local_put.c's, removing trees is io_local_tree.c's, the
+ * start io_local_new.c's.
  *
  * What is durable when a call returns 0: put_if_absent, write with sync, mkdirs and move. A del or
  * a remove_tree becomes durable with sync() of the directory it was in.
@@ -160,80 +161,9 @@ static int local_hint(struct io *io, struct ctx *cx, str path, str data)
     return 0;
 }
 
-/* Does the name stand for our file? 1, 0, or -1: cannot tell. */
-static int is_ours(const struct iol_place *at, const struct iol_temp *t)
-{
-    struct stat mine, there;
-    if (fstat(t->fd, &mine) < 0)
-        return -1;
-    if (fstatat(at->dir, at->name, &there, AT_SYMLINK_NOFOLLOW) < 0)
-        return errno == ENOENT ? 0 : -1;
-    return mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
-}
-
-/* Gives the temporary file its name, if that is free. */
-static int publish(const struct io_local *l, struct ctx *cx, str path, const struct iol_place *at,
-                   struct iol_temp *t, enum io_put_result *ret)
-{
-    int rc = l->has_links ? RETRY(linkat(t->dir, t->name, at->dir, at->name, 0))
-                          : RETRY(renameat2(t->dir, t->name, at->dir, at->name, RENAME_NOREPLACE));
-    *ret = IO_PUT_CREATED;
-    if (rc < 0) {
-        /* NFS may lose the answer, or ask again and be told EEXIST because of its first try. So
-         * the names decide, not what the call said. */
-        int sys = errno, ours = is_ours(at, t);
-        if (ours < 0)
-            return iol_unknown(cx, path);
-        errno = sys;
-        if (ours == 0 && sys != EEXIST)
-            return iol_fail(cx, "create", path);
-        if (ours == 0)
-            *ret = IO_PUT_EXISTED;
-    }
-    if (*ret == IO_PUT_CREATED && !l->has_links)
-        t->name[0] = 0;
-    return 0;
-}
-
-static int put_fail_injected(struct ctx *cx, str path)
-{
-    errno = EIO;
-    return iol_fail(cx, "create", path);
-}
-
-static int local_put_after(struct io *io, struct ctx *cx, const str *needs, size_t n, str path,
-                           str data, enum io_put_result *ret)
-{
-    CLEANUP(iol_place_done) struct iol_place at = {.dir = -1};
-    TRY(iol_place_open(self(io), cx, "create", path, &at));
-    CLEANUP(iol_temp_done) struct iol_temp t = {.fd = -1};
-    TRY(iol_temp_new(self(io), cx, &at, path, data, &t));
-    if (INJECT(PUT_WRITTEN))
-        return put_fail_injected(cx, path);
-    TRY(iol_sync_all(self(io), cx, needs, n, path, t.fd));
-    if (INJECT(PUT_SYNCED))
-        return put_fail_injected(cx, path);
-    enum io_put_result made;
-    TRY(publish(self(io), cx, path, &at, &t, &made));
-    bool lost = made == IO_PUT_CREATED && INJECT(PUT_LINKED);
-    iol_temp_done(&t);
-    if (lost)
-        errno = EIO;
-    if (lost || (made == IO_PUT_CREATED && iol_sync_dir(at.dir) < 0))
-        return iol_unknown(cx, path);
-    *ret = made;
-    return 0;
-}
-
-static int local_put_if_absent(struct io *io, struct ctx *cx, str path, str data,
-                               enum io_put_result *ret)
-{
-    return local_put_after(io, cx, NULL, 0, path, data, ret);
-}
-
 static int local_sync(struct io *io, struct ctx *cx, const str *paths, size_t n)
 {
-    return iol_sync_all(self(io), cx, paths, n, STR_NONE, -1);
+    return iol_sync_all(self(io), cx, paths, n, NULL, 0);
 }
 
 /* --- stat and list ---------------------------------------------------------------------------- */
@@ -340,7 +270,7 @@ static int local_del(struct io *io, struct ctx *cx, str path)
     return RETRY(unlinkat(at.dir, at.name, 0)) < 0 ? iol_fail(cx, "delete", path) : 0;
 }
 
-static int local_mkdirs(struct io *io, struct ctx *cx, str path)
+int iol_mkdirs(struct io *io, struct ctx *cx, str path)
 {
     TRY(io_path_check(cx, path));
     CLEANUP(iol_close) int dir = iol_open_path(self(io), path, O_PATH | O_DIRECTORY);
@@ -433,13 +363,13 @@ const struct io_ops iol_ops = {
     .free = local_free,
     .read = local_read,
     .write = local_write,
-    .put_if_absent = local_put_if_absent,
-    .put_after = local_put_after,
+    .put_if_absent = iol_put_if_absent,
+    .put_after = iol_put_after,
     .hint = local_hint,
     .stat = local_stat,
     .list = local_list,
     .del = local_del,
-    .mkdirs = local_mkdirs,
+    .mkdirs = iol_mkdirs,
     .move = local_move,
     .remove_tree = local_remove_tree,
     .sync = local_sync,

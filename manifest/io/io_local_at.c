@@ -106,16 +106,21 @@ str iol_parent(str path)
     return str_n(path.p, at ? at - 1 : 0);
 }
 
-int iol_place_find(const struct io_local *l, str path, struct iol_place *ret)
+void iol_name(str path, char ret[PATH_COMPONENT_MAX + 1])
 {
     str name = str_cut(path, last_part(path));
     ASSERT(path_component_ok(name));
+    memcpy(ret, name.p, name.len);
+    ret[name.len] = 0;
+}
+
+int iol_place_find(const struct io_local *l, str path, struct iol_place *ret)
+{
+    iol_name(path, ret->name);
     int dir = iol_open_path(l, iol_parent(path), O_RDONLY | O_DIRECTORY);
     if (dir < 0)
         return -1;
     ret->dir = dir;
-    memcpy(ret->name, name.p, name.len);
-    ret->name[name.len] = 0;
     return 0;
 }
 
@@ -167,7 +172,7 @@ int iol_sync_dir(int fd)
 
 /* --- files and directories of ours ------------------------------------------------------------ */
 
-int iol_own(const struct io_local *l, int fd, mode_t mode)
+int iol_own_mode(const struct io_local *l, int fd, mode_t mode)
 {
     /* The group first: changing it may clear the set-group-ID bit. */
     if (l->gid != GID_NONE && RETRY(fchown(fd, (uid_t)-1, l->gid)) < 0)
@@ -184,7 +189,7 @@ static int sync_entry(int dir)
 static int finish_dir(const struct io_local *l, int dir, const char *name)
 {
     CLEANUP(iol_close) int fd = iol_open(dir, name, O_RDONLY | O_DIRECTORY);
-    if (fd < 0 || iol_own(l, fd, l->dir_mode) < 0)
+    if (fd < 0 || iol_own_mode(l, fd, l->dir_mode) < 0)
         return -1;
     return sync_entry(dir);
 }
@@ -213,7 +218,7 @@ void iol_temp_name(const char *name, char ret[PATH_COMPONENT_MAX + 1])
     ASSERT(n > 0 && n <= PATH_COMPONENT_MAX);
 }
 
-static int write_all(int fd, str data)
+int iol_write_all(int fd, str data)
 {
     while (data.len) {
         if (INJECT(IO_WRITE)) {
@@ -238,9 +243,9 @@ int iol_temp_new(const struct io_local *l, struct ctx *cx, const struct iol_plac
         return iol_fail(cx, "create a file for", path);
     *ret = (struct iol_temp){.dir = at->dir, .fd = fd};
     memcpy(ret->name, name, sizeof(name));
-    if (iol_own(l, fd, l->file_mode) < 0)
+    if (iol_own_mode(l, fd, l->file_mode) < 0)
         return iol_fail(cx, "set group and mode of", path);
-    return write_all(fd, data) < 0 ? iol_fail(cx, "write", path) : 0;
+    return iol_write_all(fd, data) < 0 ? iol_fail(cx, "write", path) : 0;
 }
 
 void iol_temp_done(struct iol_temp *t)

@@ -27,6 +27,7 @@ struct io_local {
     bool has_links; /* link(2) creates a name exclusively; else renameat2(RENAME_NOREPLACE) does */
     struct pool *syncs;      /* NULL: one after another */
     _Atomic int64_t sync_us; /* mean of the last fsyncs */
+    _Atomic int syncing;     /* callers that sync right now */
 };
 
 /* A name in a directory that is held open, so that nothing above it matters any more. */
@@ -74,9 +75,11 @@ int iol_place_find(const struct io_local *l, str path, struct iol_place *ret);
 int iol_place_open(const struct io_local *l, struct ctx *cx, const char *what, str path,
                    struct iol_place *ret);
 void iol_place_done(struct iol_place *at);
-str iol_parent(str path); /* "" for a path of one part */
+str iol_parent(str path);                                  /* "" for a path of one part */
+void iol_name(str path, char ret[PATH_COMPONENT_MAX + 1]); /* its last part */
 
-int iol_own(const struct io_local *l, int fd, mode_t mode); /* group, then mode */
+int iol_own_mode(const struct io_local *l, int fd, mode_t mode); /* group, then mode */
+int iol_write_all(int fd, str data);
 /* 1: made, with its mode, and durable; 0: something was there; -1: not made. */
 int iol_make_dir(const struct io_local *l, int dir, const char *name);
 
@@ -89,10 +92,23 @@ int iol_sync_file(int fd);
 int iol_sync_data(int fd); /* also of a directory */
 int iol_sync_dir(int fd);
 
-/* Makes the files at `paths` and their directories durable, and with them the file open as `own`
- * (-1: none), which `own_path` names in errors; all side by side (io_local_sync.c). */
-int iol_sync_all(struct io_local *l, struct ctx *cx, const str *paths, size_t n, str own_path,
-                 int own) WARN_UNUSED;
+enum iol_how { IOL_DATA, IOL_DIR, IOL_FILE };
+struct iol_own { /* something that the caller has open */
+    str path;
+    int fd; /* -1: closed again, it is opened at `path` */
+    enum iol_how how;
+};
+/* Makes the files at `paths` and their directories durable, and with them what the caller has open (IOL_DATA
+ * first); all side by side (io_local_sync.c). */
+int iol_sync_all(struct io_local *l, struct ctx *cx, const str *paths, size_t n,
+                 const struct iol_own *own, size_t n_own) WARN_UNUSED;
+
+/* io_local_put.c */
+int iol_put_after(struct io *io, struct ctx *cx, const struct io_needs *needs, str path, str data,
+                  enum io_put_result *ret) WARN_UNUSED;
+int iol_put_if_absent(struct io *io, struct ctx *cx, str path, str data,
+                      enum io_put_result *ret) WARN_UNUSED;
+int iol_mkdirs(struct io *io, struct ctx *cx, str path) WARN_UNUSED; /* io_local.c */
 
 DIR *iol_dir(int fd); /* takes the descriptor, also when it answers NULL */
 void iol_dir_close(DIR **d);

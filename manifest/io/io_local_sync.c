@@ -6,7 +6,8 @@
  * opened and their writing started first, then each fsync goes to the pool; the caller's thread
  * takes what the pool refuses, and the last one. On a disk that is fast and idle an fsync takes less
  * than waking a thread for it (0.15 ms against 0.2 ms and more here), so the pool is used only while
- * the mean of the last ones is above WORTH_US.
+ * the mean of the last ones is above WORTH_US, and while few commits sync: when many do, the disk has
+ * enough to share already, and handing over would only cost.
  *
  * A group lives on the caller's stack: the caller leaves only when `left` is 0, which the last one
  * sets under mu. */
@@ -20,8 +21,7 @@
 #define BATCH    64   /* descriptors that are open at a time */
 #define WORTH_US 1000 /* an fsync that takes longer is worth a thread */
 #define MEAN_OF  8    /* fsyncs, about, that the mean remembers */
-
-enum how { SYNC_DATA, SYNC_DIR, SYNC_FILE };
+#define FEW      2    /* callers at a time that use the pool */
 
 struct group {
     struct io_local *l;
@@ -36,7 +36,7 @@ struct job {
     str path; /* for errors */
     int fd;
     bool borrowed; /* fd is the caller's */
-    enum how how;
+    enum iol_how how;
     int err; /* errno; 0: it is durable */
 };
 
@@ -52,7 +52,7 @@ static void jobs_done(struct jobs *js)
 
 /* --- what there is to sync -------------------------------------------------------------------- */
 
-static void add(struct jobs *js, str path, enum how how)
+static void add(struct jobs *js, str path, enum iol_how how)
 {
     js->v[js->n++] = (struct job){.path = path, .fd = -1, .how = how};
 }
@@ -62,18 +62,35 @@ static int order(const void *a, const void *b)
     return str_cmp(((const struct job *)a)->path, ((const struct job *)b)->path);
 }
 
-/* The files, then each of their directories once. */
-static void collect(struct jobs *js, const str *paths, size_t n)
+static bool has_dir(const struct iol_own *own, size_t n, str path)
+{
+    for (size_t i = n; i-- > 0 && own[i].how != IOL_DATA;) /* they are behind all files, and few */
+        if (own[i].how == IOL_DIR && str_eq(own[i].path, path))
+            return true;
+    return false;
+}
+
+/* The files, then each of their directories once, but for those that the caller has open. */
+static void collect(struct jobs *js, const str *paths, size_t n, const struct iol_own *own,
+                    size_t n_own)
 {
     for (size_t i = 0; i < n; i++)
-        add(js, paths[i], SYNC_DATA);
+        add(js, paths[i], IOL_DATA);
     for (size_t i = 0; i < n; i++)
-        add(js, iol_parent(paths[i]), SYNC_DIR);
-    qsort(js->v + n, n, sizeof(*js->v), order);
+        add(js, iol_parent(paths[i]), IOL_DIR);
+    if (n)
+        qsort(js->v + n, n, sizeof(*js->v), order);
     js->n = n;
-    for (size_t i = n; i < 2 * n; i++)
-        if (i == n || !str_eq(js->v[i].path, js->v[js->n - 1].path))
+    str last = STR_NONE;
+    for (size_t i = n; i < 2 * n; i++) {
+        bool again = i > n && str_eq(js->v[i].path, last);
+        last = js->v[i].path;
+        if (!again && !has_dir(own, n_own, last))
             js->v[js->n++] = js->v[i];
+    }
+    for (size_t i = 0; i < n_own; i++)
+        js->v[js->n++] = (struct job){
+            .path = own[i].path, .fd = own[i].fd, .borrowed = own[i].fd >= 0, .how = own[i].how};
 }
 
 static int open_one(struct io_local *l, struct ctx *cx, struct job *j)
@@ -81,7 +98,7 @@ static int open_one(struct io_local *l, struct ctx *cx, struct job *j)
     struct stat st;
     j->fd = iol_open_path(l, j->path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
     if (j->fd < 0 || fstat(j->fd, &st) < 0)
-        return iol_fail(cx, j->how == SYNC_DIR ? "sync the directory" : "sync", j->path);
+        return iol_fail(cx, j->how == IOL_DIR ? "sync the directory" : "sync", j->path);
     if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
         return ctx_fail(cx, E_CORRUPT, RES_NONE, STR_NONE,
                         "\"%.*s\" is no regular file or directory", STR(j->path));
@@ -105,9 +122,9 @@ static void run(struct pool_item *it)
     struct job *j = (struct job *)it;
     struct group *g = j->g;
     int64_t start = clock_mono_us();
-    int rc = j->how == SYNC_DATA  ? iol_sync_data(j->fd)
-             : j->how == SYNC_DIR ? iol_sync_dir(j->fd)
-                                  : iol_sync_file(j->fd);
+    int rc = j->how == IOL_DATA  ? iol_sync_data(j->fd)
+             : j->how == IOL_DIR ? iol_sync_dir(j->fd)
+                                 : iol_sync_file(j->fd);
     j->err = rc < 0 ? errno : 0;
     remember(g->l, clock_mono_us() - start);
     pthread_mutex_lock(&g->mu);
@@ -119,7 +136,9 @@ static void run(struct pool_item *it)
 static int run_batch(struct io_local *l, struct ctx *cx, struct job *v, size_t n)
 {
     struct group g = {l, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, n};
-    bool alone = !l->syncs || atomic_load_explicit(&l->sync_us, memory_order_relaxed) < WORTH_US;
+    bool many = atomic_fetch_add_explicit(&l->syncing, 1, memory_order_relaxed) >= FEW;
+    bool alone =
+        many || !l->syncs || atomic_load_explicit(&l->sync_us, memory_order_relaxed) < WORTH_US;
     for (size_t i = 0; i < n; i++) {
         v[i].item.fn = run;
         v[i].g = &g;
@@ -131,10 +150,11 @@ static int run_batch(struct io_local *l, struct ctx *cx, struct job *v, size_t n
     while (g.left > 0)
         pthread_cond_wait(&g.done, &g.mu);
     pthread_mutex_unlock(&g.mu);
+    atomic_fetch_sub_explicit(&l->syncing, 1, memory_order_relaxed);
     for (size_t i = 0; i < n; i++) {
         errno = v[i].err;
         if (errno)
-            return iol_fail(cx, v[i].how == SYNC_DIR ? "sync the directory" : "sync", v[i].path);
+            return iol_fail(cx, v[i].how == IOL_DIR ? "sync the directory" : "sync", v[i].path);
     }
     return 0;
 }
@@ -153,18 +173,15 @@ static int sync_batch(struct io_local *l, struct ctx *cx, struct job *v, size_t 
     return rc;
 }
 
-int iol_sync_all(struct io_local *l, struct ctx *cx, const str *paths, size_t n, str own_path,
-                 int own)
+int iol_sync_all(struct io_local *l, struct ctx *cx, const str *paths, size_t n,
+                 const struct iol_own *own, size_t n_own)
 {
-    CLEANUP(jobs_done) struct jobs js = {.v = mem_zalloc((2 * n + 1) * sizeof(*js.v))};
+    CLEANUP(jobs_done) struct jobs js = {.v = mem_zalloc((2 * n + n_own + 1) * sizeof(*js.v))};
     if (!js.v)
         return ctx_nomem(cx);
     for (size_t i = 0; i < n; i++)
         TRY(io_path_check(cx, paths[i]));
-    collect(&js, paths, n);
-    if (own >= 0)
-        js.v[js.n++] =
-            (struct job){.path = own_path, .fd = own, .borrowed = true, .how = SYNC_FILE};
+    collect(&js, paths, n, own, n_own);
     for (size_t i = 0; i < js.n; i += BATCH)
         TRY(sync_batch(l, cx, js.v + i, js.n - i < BATCH ? js.n - i : BATCH));
     return 0;

@@ -307,13 +307,12 @@ static int bio_put(struct io *io, struct ctx *cx, str path, str data, enum io_pu
 {
     BIO(put_if_absent, path, path, data, ret);
 }
-static int bio_put_after(struct io *io, struct ctx *cx, const str *needs, size_t n, str path,
+static int bio_put_after(struct io *io, struct ctx *cx, const struct io_needs *needs, str path,
                          str data, enum io_put_result *ret)
 {
     struct fx *f = of_io(io);
     TRY(fx_before(f, cx, IO_put_if_absent, path));
-    return fx_after(f, cx, IO_put_if_absent, path,
-                    io_put_after(f->io, cx, needs, n, path, data, ret));
+    return fx_after(f, cx, IO_put_if_absent, path, io_put_after(f->io, cx, needs, path, data, ret));
 }
 static int bio_stat(struct io *io, struct ctx *cx, str path, struct io_stat *ret)
 {

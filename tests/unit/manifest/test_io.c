@@ -1570,20 +1570,25 @@ static void test_put_after(void **state)
     OK(io_mkdirs(f->io, &f->cx, S("manifest")));
     OK(io_mkdirs(f->io, &f->cx, S("snapshot")));
     OK(io_write(f->io, &f->cx, needs[0], S("x"), false));
-    EXPECT_SAYS(io_put_after(f->io, &f->cx, needs, 2, S("snapshot/s"), S("1"), &r), E_NOTFOUND,
-                "manifest/l2");
+    EXPECT_SAYS(io_put_after(f->io, &f->cx, &(struct io_needs){.there = needs, .n_there = 2},
+                             S("snapshot/s"), S("1"), &r),
+                E_NOTFOUND, "manifest/l2");
     OK(io_write(f->io, &f->cx, needs[1], S("x"), false));
     hook.fdatasync_errno = EIO;
-    EXPECT(io_put_after(f->io, &f->cx, needs, 2, S("snapshot/s"), S("1"), &r), E_IO);
+    EXPECT(io_put_after(f->io, &f->cx, &(struct io_needs){.there = needs, .n_there = 2},
+                        S("snapshot/s"), S("1"), &r),
+           E_IO);
     assert_int_equal(entries(f, S("snapshot")), 0);
     hook.fdatasync_errno = 0;
     hook.trace = true;
-    OK(io_put_after(f->io, &f->cx, needs, 2, S("snapshot/s"), S("1"), &r));
+    OK(io_put_after(f->io, &f->cx, &(struct io_needs){.there = needs, .n_there = 2},
+                    S("snapshot/s"), S("1"), &r));
     assert_int_equal(r, IO_PUT_CREATED);
     assert_string_equal(hook.calls, "fdatasync(l1) fdatasync(l2) fsync(manifest) fsync(tmp) "
                                     "linkat(s) unlinkat(tmp) fsync(snapshot) ");
     hook.trace = false;
-    OK(io_put_after(f->io, &f->cx, needs, 2, S("snapshot/s"), S("2"), &r));
+    OK(io_put_after(f->io, &f->cx, &(struct io_needs){.there = needs, .n_there = 2},
+                    S("snapshot/s"), S("2"), &r));
     assert_int_equal(r, IO_PUT_EXISTED);
     CONTENT(S("snapshot/s"), S("1"));
 }
@@ -1605,7 +1610,8 @@ static void *many_puts(void *arg)
         char name[32];
         enum io_put_result r;
         snprintf(name, sizeof(name), "snapshot/%d-%d", p->k, i);
-        p->rc = io_put_after(p->io, &cx, needs, 2, str_of(name), S("1"), &r);
+        p->rc = io_put_after(p->io, &cx, &(struct io_needs){.there = needs, .n_there = 2},
+                             str_of(name), S("1"), &r);
         if (p->rc == 0 && r != IO_PUT_CREATED)
             p->rc = E_EXISTS;
     }
@@ -1639,7 +1645,9 @@ static void test_syncs_side_by_side(void **state)
     hook.fdatasync_errno = EIO; /* of any thread is seen by the caller */
     enum io_put_result r;
     const str needs[] = {S("manifest/l1")};
-    EXPECT(io_put_after(io, &f->cx, needs, 1, S("snapshot/no"), S("1"), &r), E_IO);
+    EXPECT(io_put_after(io, &f->cx, &(struct io_needs){.there = needs, .n_there = 1},
+                        S("snapshot/no"), S("1"), &r),
+           E_IO);
     hook.fdatasync_errno = 0;
     assert_int_equal(entries(f, S("snapshot")), 80);
     io_free(io);
@@ -1668,6 +1676,257 @@ static void test_sync_of_many_files(void **state)
     assert_int_equal(dirs, 1);
     OK(io_del(f->io, &f->cx, S("69")));
     EXPECT_SAYS(io_sync(f->io, &f->cx, paths, MANY), E_NOTFOUND, "\"69\"");
+}
+
+/* --- put_after with files to make ------------------------------------------------------------- */
+
+static const struct io_new to_make[] = {{STR_LIT("manifest/a-1"), STR_LIT("first")},
+                                        {STR_LIT("manifest/a-2"), STR_LIT("second")},
+                                        {STR_LIT("manifest/deep/a-3"), STR_LIT("third")},
+                                        {STR_LIT("manifest/a-4"), STR_LIT("")}};
+static const struct io_needs makes = {.make = to_make, .n_make = 4};
+
+static int put_making(struct fx *f, str path, str data)
+{
+    enum io_put_result r = (enum io_put_result)99;
+    int rc = io_put_after(f->io, &f->cx, &makes, path, data, &r);
+    assert_true(rc == 0 ? r == IO_PUT_CREATED || r == IO_PUT_EXISTED : (int)r == 99);
+    return rc < 0 ? rc : (int)r;
+}
+
+static void all_made(struct fx *f)
+{
+    for (size_t i = 0; i < 4; i++)
+        CONTENT(to_make[i].path, to_make[i].data);
+}
+
+static void unmake_all(struct fx *f)
+{
+    for (size_t i = 0; i < 4; i++)
+        OK(io_del(f->io, &f->cx, to_make[i].path));
+}
+
+/* A directory of what is made may be missing, and may stay; no file does. */
+static void nothing_made(struct fx *f)
+{
+    for (size_t i = 0; i < 4; i++)
+        assert_false(exists(f, to_make[i].path));
+}
+
+static void test_put_makes(void **state)
+{
+    struct fx *f = *state;
+    EXPECT(put_making(f, S("snapshot/s"), S("1")), E_NOTFOUND); /* no directory of its own */
+    nothing_made(f);
+    OK(io_mkdirs(f->io, &f->cx, S("snapshot")));
+    assert_int_equal(put_making(f, S("snapshot/s"), S("1")), IO_PUT_CREATED);
+    all_made(f);
+    CONTENT(S("snapshot/s"), S("1"));
+    assert_int_equal(entries(f, S("manifest")), 4);
+    assert_int_equal(entries(f, S("snapshot")), 1);
+    unmake_all(f);
+    assert_int_equal(put_making(f, S("snapshot/s"), S("2")), IO_PUT_EXISTED);
+    all_made(f); /* the caller's, who may find that s is his */
+    CONTENT(S("snapshot/s"), S("1"));
+}
+
+static void test_put_makes_no_second(void **state)
+{
+    struct fx *f = *state;
+    OK(io_mkdirs(f->io, &f->cx, S("manifest/deep")));
+    for (size_t i = 0; i < 4; i++) {
+        OK(io_write(f->io, &f->cx, to_make[i].path, S("another's"), true));
+        EXPECT_SAYS(put_making(f, S("s"), S("1")), E_EXISTS, "there already");
+        CONTENT(to_make[i].path, S("another's"));
+        OK(io_del(f->io, &f->cx, to_make[i].path));
+        nothing_made(f);
+        assert_false(exists(f, S("s")));
+    }
+    assert_int_equal(put_making(f, S("s"), S("1")), IO_PUT_CREATED);
+}
+
+static void test_put_makes_odd_paths(void **state)
+{
+    struct fx *f = *state;
+    static const str bad[] = {STR_LIT(""), STR_LIT("../x"), STR_LIT("a//b"), STR_LIT("/a")};
+    enum io_put_result r;
+    for (size_t i = 0; i < 4; i++) {
+        const struct io_new v[] = {{S("good"), S("x")}, {bad[i], S("x")}};
+        const struct io_needs n = {.make = v, .n_make = 2};
+        int rc = io_put_after(f->io, &f->cx, &n, S("s"), S("1"), &r);
+        assert_true(rc == E_INVAL || (rc == E_EXISTS && bad[i].len == 0));
+        ctx_reset_err(&f->cx);
+        assert_int_equal(entries(f, S("")), 0);
+    }
+    OK(io_write(f->io, &f->cx, S("file"), S("x"), false));
+    const struct io_new in_file[] = {{S("good"), S("x")}, {S("file/a"), S("x")}};
+    const struct io_needs n = {.make = in_file, .n_make = 2};
+    EXPECT(io_put_after(f->io, &f->cx, &n, S("s"), S("1"), &r), E_EXISTS);
+    assert_int_equal(entries(f, S("")), 1);
+}
+
+/* Every write and sync of it fails once: before the link nothing is left, after it all is there. */
+static void test_put_makes_and_fails(void **state)
+{
+    struct fx *f = *state;
+    static const char *const points[] = {"io.write", "io.fsync", "put.written", "put.synced",
+                                         "put.linked"};
+    OK(io_mkdirs(f->io, &f->cx, S("manifest/deep")));
+    for (size_t i = 0; i < 5; i++)
+        for (int nth = 1;; nth++) {
+            char plan[32];
+            snprintf(plan, sizeof(plan), "%s=fail:%d", points[i], nth);
+            arm(plan);
+            int rc = put_making(f, S("s"), S("1"));
+            arm("");
+            ctx_reset_err(&f->cx);
+            assert_int_equal(exists(f, S("s")), rc == 0 || rc == E_UNKNOWN);
+            if (rc == 0 || rc == E_UNKNOWN) {
+                all_made(f);
+                unmake_all(f);
+                OK(io_del(f->io, &f->cx, S("s")));
+            }
+            nothing_made(f);
+            if (rc == 0) {
+                int calls = i == 0 ? 4 : i > 1 ? 1 : f->mem ? 10 : 8; /* that can fail */
+                assert_int_equal(nth, calls + 1);
+                break;
+            }
+            assert_int_equal(rc, i == 0                               ? E_BUSY
+                                 : i == 4                             ? E_UNKNOWN
+                                 : i == 1 && nth == (f->mem ? 10 : 8) ? E_UNKNOWN
+                                                                      : E_IO);
+        }
+}
+
+static int makes_in_little_memory(struct fx *f)
+{
+    enum io_put_result r;
+    TRY(io_mkdirs(f->io, &f->cx, S("t")));
+    const struct io_new v[] = {{S("t/a"), S("a")}, {S("t/d/b"), S("b")}};
+    const struct io_needs n = {.make = v, .n_make = 2};
+    return io_put_after(f->io, &f->cx, &n, S("t/s"), S("1"), &r);
+}
+
+static void test_put_makes_without_memory(void **state)
+{
+    struct fx *f = *state;
+    int n = 0, rc;
+    do {
+        ctx_done(&f->cx);
+        ctx_init(&f->cx, ARENA_MAX);
+        mem_fail_at(++n, 0);
+        rc = makes_in_little_memory(f);
+        mem_fail_at(0, 0);
+        bool there = exists(f, S("t/s"));
+        if (rc < 0)
+            ctx_reset_err(&f->cx);
+        assert_true(rc == 0 || rc == E_NOMEM || (rc == E_UNKNOWN && there));
+        if (!there) {
+            assert_false(exists(f, S("t/a")));
+            assert_false(exists(f, S("t/d/b")));
+        }
+        OK(io_remove_tree(f->io, &f->cx, S("t")));
+        assert_true(n < 200);
+    } while (rc < 0);
+    assert_true(n > 2);
+}
+
+/* A power loss after any answer: what has its name has all that it needs. */
+static void test_crash_after_put_makes(void **state)
+{
+    struct fx *f = *state;
+    static const char *const points[] = {"io.write", "io.fsync", "put.written", "put.synced",
+                                         "put.linked"};
+    for (size_t i = 0; i < 5; i++)
+        for (int nth = 1;; nth++) {
+            char plan[32];
+            OK(io_mkdirs(f->io, &f->cx, S("t/snapshot")));
+            snprintf(plan, sizeof(plan), "%s=fail:%d", points[i], nth);
+            arm(plan);
+            int rc = put_making(f, S("t/snapshot/s"), S("1"));
+            arm("");
+            ctx_reset_err(&f->cx);
+            io_mem_crash(f->io);
+            bool there = exists(f, S("t/snapshot/s"));
+            if (there || rc == 0)
+                all_made(f);
+            if (there)
+                CONTENT(S("t/snapshot/s"), S("1"));
+            assert_true(rc != 0 || there);
+            OK(io_remove_tree(f->io, &f->cx, S("t")));
+            OK(io_remove_tree(f->io, &f->cx, S("manifest")));
+            if (rc == 0)
+                break;
+            assert_true(nth < 20);
+        }
+}
+
+static void test_order_of_put_makes(void **state)
+{
+    struct fx *f = *state;
+    enum io_put_result r;
+    const str there[] = {S("manifest/l1"), S("data/d1")};
+    struct io_needs n = makes;
+    n.there = there;
+    n.n_there = 2;
+    OK(io_mkdirs(f->io, &f->cx, S("manifest/deep")));
+    OK(io_mkdirs(f->io, &f->cx, S("data")));
+    OK(io_mkdirs(f->io, &f->cx, S("snapshot")));
+    OK(io_write(f->io, &f->cx, there[0], S("x"), false));
+    hook.trace = true;
+    EXPECT_SAYS(io_put_after(f->io, &f->cx, &n, S("snapshot/s"), S("1"), &r), E_NOTFOUND,
+                "data/d1");
+    hook.trace = false;
+    nothing_made(f);
+    OK(io_write(f->io, &f->cx, there[1], S("x"), false));
+    hook.calls[0] = 0;
+    hook.trace = true;
+    OK(io_put_after(f->io, &f->cx, &n, S("snapshot/s"), S("1"), &r));
+    assert_string_equal(hook.calls,
+                        "fdatasync(l1) fdatasync(d1) fsync(data) fdatasync(a-1) fdatasync(a-2) "
+                        "fdatasync(a-3) fdatasync(a-4) fsync(manifest) fsync(deep) fsync(tmp) "
+                        "linkat(s) unlinkat(tmp) fsync(snapshot) ");
+    hook.trace = false;
+    unmake_all(f);
+    hook.link_errno = EIO; /* before the link: nothing is left */
+    EXPECT(io_put_after(f->io, &f->cx, &n, S("snapshot/t"), S("1"), &r), E_IO);
+    nothing_made(f);
+    hook.link_first = true; /* it worked, says the name */
+    OK(io_put_after(f->io, &f->cx, &n, S("snapshot/t"), S("1"), &r));
+    assert_int_equal(r, IO_PUT_CREATED);
+    all_made(f);
+    hook.link_errno = 0;
+    hook.link_first = false;
+}
+
+/* More files than stay open at a time, each synced once. */
+static void test_put_makes_many(void **state)
+{
+    struct fx *f = *state;
+    enum { MANY = 100 };
+    static char names[MANY][24];
+    struct io_new v[MANY];
+    enum io_put_result r;
+    for (int i = 0; i < MANY; i++) {
+        snprintf(names[i], sizeof(names[i]), "m/%d", i);
+        v[i] = (struct io_new){str_of(names[i]), S("x")};
+    }
+    const struct io_needs n = {.make = v, .n_make = MANY};
+    hook.trace = true;
+    OK(io_put_after(f->io, &f->cx, &n, S("s"), S("1"), &r));
+    hook.trace = false;
+    int syncs = 0;
+    for (const char *p = hook.calls; (p = strstr(p, "fdatasync(")); p++)
+        syncs++;
+    assert_int_equal(syncs, MANY);
+    assert_int_equal(entries(f, S("m")), MANY);
+    EXPECT(io_put_after(f->io, &f->cx, &n, S("s2"), S("1"), &r), E_EXISTS);
+    assert_int_equal(entries(f, S("m")), MANY);
+    hook.fdatasync_errno = EIO;
+    OK(io_remove_tree(f->io, &f->cx, S("m")));
+    EXPECT(io_put_after(f->io, &f->cx, &n, S("s2"), S("1"), &r), E_IO);
+    assert_int_equal(entries(f, S("m")), 0);
 }
 
 static void map_id(const char *file, unsigned id)
@@ -1722,6 +1981,10 @@ static const char *fill_a_disk(struct fx *f)
         return "put";
     if (io_write(f->io, &f->cx, S("x"), str_n(big, sizeof(big)), false) != E_BUSY)
         return "full write";
+    const struct io_new two[] = {{S("m-1"), S("small")}, {S("m-2"), str_n(big, sizeof(big))}};
+    const struct io_needs needs = {.make = two, .n_make = 2};
+    if (io_put_after(f->io, &f->cx, &needs, S("p"), S("small"), &r) != E_BUSY)
+        return "full make";
     struct io_entry *v;
     size_t n;
     if (io_list(f->io, &f->cx, S(""), &v, &n) != 0 || n != 1)
@@ -1800,6 +2063,14 @@ int main(void)
         LOCAL(test_sync_of_many_files),
         LOCAL(test_hint),
         LOCAL(test_put_after),
+        BOTH(test_put_makes),
+        BOTH(test_put_makes_no_second),
+        BOTH(test_put_makes_odd_paths),
+        BOTH(test_put_makes_and_fails),
+        BOTH(test_put_makes_without_memory),
+        MEM(test_crash_after_put_makes),
+        LOCAL(test_order_of_put_makes),
+        LOCAL(test_put_makes_many),
         LOCAL(test_syncs_side_by_side),
         BARE(test_full_disk),
     };
