@@ -660,7 +660,7 @@ FN void assert_same(str a, str b, const char *file, int line)
 FN str fx_text(struct fx *f, const char *fmt, ...) PRINTF(2, 3);
 FN str fx_text(struct fx *f, const char *fmt, ...)
 {
-    char z[4096];
+    char z[16384];
     va_list ap;
     va_start(ap, fmt);
     int n = vsnprintf(z, sizeof z, fmt, ap);
