@@ -170,8 +170,7 @@ static bool evictable(struct table *t)
     if (atomic_load(&t->refs) != 1)
         return false;
     for (struct branch *br = t->branches; br; br = br->next)
-        if (br->pending || br->intent_id || !strand_idle(&br->strand) ||
-            !strand_idle(&br->loads))
+        if (br->pending || br->intent_id || !strand_idle(&br->strand) || !strand_idle(&br->loads))
             return false;
     return true;
 }

@@ -185,11 +185,8 @@ static void write_http(struct server *srv, struct buf *b)
         const char *name;
         struct pool *pool;
     } pools[] = {
-        {"workers", srv->workers},
-        {"strands", srv->strands},
-        {"loads", srv->loads},
-        {"background", srv->background},
-        {"syncs", srv->syncs},
+        {"workers", srv->workers},       {"strands", srv->strands}, {"loads", srv->loads},
+        {"background", srv->background}, {"syncs", srv->syncs},
     };
     for (size_t i = 0; i < sizeof(pools) / sizeof(pools[0]); i++)
         if (pools[i].pool)

@@ -718,7 +718,7 @@ static void totals_come_back(void **state)
     assert_int_equal(totals().file_size_bytes, -1);
     assert_int_equal(totals().last_file_creation_ms, -1);
     struct draft lost = fx_next(&f, &d, "u", true); /* judged, so the state is there */
-    lost.own_base = true; /* its base list is empty */
+    lost.own_base = true;                           /* its base list is empty */
     refused(&lost, E_CONFLICT, RES_TABLE, "base list");
     assert_int_equal(totals().file_count, 1);
     assert_int_equal(totals().file_size_bytes, 1000);

@@ -142,7 +142,8 @@ static void post_it(const struct draft *d)
                  d->user, got ? "true" : "false", want, f.err.msg);
     if (want == REFUSED)
         if (!strstr(f.err.msg, "base list"))
-            fail_msg("snapshot %lld is refused for another reason: %s", (long long)d->id, f.err.msg);
+            fail_msg("snapshot %lld is refused for another reason: %s", (long long)d->id,
+                     f.err.msg);
     m.trues += want == NEW;
     m.falses += want == FALSE;
     m.replays += want == REPLAY;
