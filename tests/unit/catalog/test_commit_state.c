@@ -290,7 +290,8 @@ static void a_foreign_snapshot_after_a_damaged_head(void **state)
     fx_foreign(&f, "t", &g);
     fx_del(&f, path);
     for (int i = 0; i < 2; i++) {
-        fx_restart(&f);
+        if (i > 0 || mode != STREAM) /* a state in memory would not see it */
+            fx_restart(&f);
         assert_int_equal(fx_head_id(&f, "t"), head.id); /* readers are served */
         FAILS(&f, E_BUSY, RES_TABLE, "cannot be compared with the head",
               fx_commit(&f, "t", &d, &ok));
