@@ -1428,9 +1428,9 @@ FN struct fx_file *fx_named(struct fx *f, const struct draft *d, size_t *ret_n)
     if (d->statistics)
         file[n++] = (struct fx_file){fx_text(f, "statistics/%s", d->statistics), S("statistics")};
     for (size_t i = 0; i < k; i++) {
-        str at = fx_text(f, "%.*sbucket-%d", STR(e[i].folder.p ? e[i].folder : S("")), e[i].bucket);
         if (e[i].del || e[i].no_file || e[i].external.p)
             continue;
+        str at = fx_text(f, "%.*sbucket-%d", STR(e[i].folder.p ? e[i].folder : S("")), e[i].bucket);
         file[n++] = (struct fx_file){fx_text(f, "%.*s/%.*s", STR(at), STR(e[i].name)),
                                      fx_data(f, e[i].size)};
         if (e[i].extra.p)
