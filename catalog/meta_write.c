@@ -68,7 +68,8 @@ static int put(struct ctx *cx, struct meta_writer *w, str name, str bytes)
                         bytes.len, META_FILE_MAX);
     if (w->hold && bytes.len <= META_HOLD_MAX - w->held) {
         str kept = str_dup(&cx->arena, bytes);
-        return kept.p ? note(cx, w, name, path, kept) : ctx_nomem(cx);
+        if (kept.p) /* else the request's memory has no room for it, the disk may */
+            return note(cx, w, name, path, kept);
     }
     TRY(note(cx, w, name, path, STR_NONE));
     int rc = io_write(d->io, cx, path, bytes, false);

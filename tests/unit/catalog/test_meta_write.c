@@ -262,6 +262,51 @@ static void test_lists_and_indexes(void **state)
     assert_int_equal(files_there(), 0);
 }
 
+static void test_held(void **state)
+{
+    (void)state;
+    struct meta_writer w;
+    struct manifest_file *m, *back;
+    struct manifest_entry e = add_of(1, 1);
+    struct io_new *held;
+    size_t n, n_held, n_back;
+    int64_t size;
+    str list;
+    meta_write_begin(&w, &opts);
+    w.hold = true;
+    OK(meta_write_manifests(&cx, &w, &e, 1, &m, &n));
+    OK(meta_write_list(&cx, &w, m, n, &list, &size));
+    assert_int_equal(files_there(), 0);
+    OK(meta_write_held(&cx, &w, &held, &n_held));
+    assert_int_equal(n_held, 2);
+    assert_int_equal(held[1].data.len, size);
+    assert_int_equal(w.held, held[0].data.len + held[1].data.len);
+
+    /* What is only held is not deleted: that would be another's. */
+    OK(io_write(io, &cx, held[1].path, STR_LIT("another's"), false));
+    meta_write_undo(&w, 1);
+    assert_int_equal(files_there(), 1);
+    assert_int_equal(w.held, held[0].data.len);
+    OK(io_del(io, &cx, held[1].path));
+
+    w.held = META_HOLD_MAX - 10; /* no room for more */
+    OK(meta_write_list(&cx, &w, m, n, &list, &size));
+    assert_int_equal(files_there(), 1);
+    OK(meta_list(&cx, &dir, list, (struct opt_i64){true, size}, &back, &n_back));
+    assert_int_equal(n_back, 1);
+    OK(meta_write_held(&cx, &w, &held, &n_held));
+    assert_int_equal(n_held, 1);
+
+    OK(io_write(io, &cx, held[0].path, held[0].data, false));
+    meta_write_made(&w);
+    assert_int_equal(w.held, 0);
+    OK(meta_write_held(&cx, &w, &held, &n_held));
+    assert_int_equal(n_held, 0);
+    assert_int_equal(files_there(), 2);
+    meta_write_undo(&w, 0);
+    assert_int_equal(files_there(), 0);
+}
+
 static void test_makes_the_folder(void **state)
 {
     (void)state;
@@ -370,9 +415,16 @@ static void test_no_memory_leaves_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        W(test_manifests), W(test_no_partitions_and_nulls),     W(test_bounds_of_texts),
-        W(test_rolls),     W(test_lists_and_indexes),           W(test_makes_the_folder),
-        W(test_options),   W(test_failed_writes_leave_nothing), W(test_no_memory_leaves_nothing),
+        W(test_manifests),
+        W(test_no_partitions_and_nulls),
+        W(test_bounds_of_texts),
+        W(test_rolls),
+        W(test_lists_and_indexes),
+        W(test_held),
+        W(test_makes_the_folder),
+        W(test_options),
+        W(test_failed_writes_leave_nothing),
+        W(test_no_memory_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

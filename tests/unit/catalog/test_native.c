@@ -789,14 +789,13 @@ static void a_power_loss_anywhere_in_a_commit(void **state)
 }
 
 /* Each call of each kind fails once, before or after it took effect. */
-static void a_fault_anywhere(void **state)
+static void faults_anywhere(unsigned kind)
 {
-    (void)state;
     for (int op = 0; op < OP_COUNT; op++)
         for (int after = 0; after < 2; after++)
             for (int nth = 1;; nth++) {
                 struct nat a = {0};
-                prepare_table(0);
+                prepare_table(kind);
                 size_t files = nat_files(&f, "t");
                 /* of a file that may be there io.h says so */
                 int code = op == IO_put_if_absent && after ? E_UNKNOWN : E_IO;
@@ -813,6 +812,65 @@ static void a_fault_anywhere(void **state)
                     break;
                 assert_true(nth < 60);
             }
+}
+
+static void a_fault_anywhere(void **state)
+{
+    (void)state;
+    faults_anywhere(0);
+    faults_anywhere(FX_PUT_AFTER);
+}
+
+static void inject(const char *plan)
+{
+    setenv("LATCH_INJECT", plan, 1);
+    assert_int_equal(inject_init(), 0);
+}
+
+/* Each write and each fsync of the disk fails once: no file of a commit that failed is left. */
+static void a_disk_fault_anywhere(void **state)
+{
+    (void)state;
+    static const char *const points[] = {"io.write", "io.fsync", "put.written", "put.synced",
+                                         "put.linked"};
+    for (size_t i = 0; i < 5; i++)
+        for (int nth = 1;; nth++) {
+            struct nat a = {0};
+            prepare_table(FX_PUT_AFTER);
+            size_t files = nat_files(&f, "t");
+            inject(fx_text(&f, "%s=fail:%d", points[i], nth).p);
+            int rc = nat(&f, "t", BODY, &a);
+            inject("");
+            fx_well(&f);
+            if (rc == 0) {
+                assert_true(nth > (i == 0 ? 6 : i == 1 ? 9 : 1));
+                settles();
+                break;
+            }
+            assert_true(rc == E_IO || rc == E_BUSY || rc == E_UNKNOWN);
+            if (rc != E_UNKNOWN) {
+                assert_int_equal(nat_files(&f, "t"), files);
+                assert_int_equal(fx_head_id(&f, "t"), 1);
+            }
+            settles();
+            assert_true(nth < 60);
+        }
+}
+
+/* Without syncs the files are written as they come; with them they are made with the snapshot. */
+static void files_unsynced(void **state)
+{
+    (void)state;
+    prepare_table(FX_PUT_AFTER);
+    int writes = fx_calls(&f, IO_write);
+    assert_true(writes < 3); /* LATEST, once */
+    f.cat->o.sync = SYNC_OFF;
+    struct nat a = {0};
+    OK(&f, nat(&f, "t", BODY, &a));
+    assert_true(fx_calls(&f, IO_write) - writes >= 6);
+    f.cat->o.sync = SYNC_METADATA;
+    nat_state_right(&f, "t");
+    settles();
 }
 
 /* --- entries that a state does not keep whole -------------------------------------------------- */
@@ -1040,6 +1098,8 @@ int main(void)
         T(a_merge_that_fails),
         T(a_merge_that_dies),
         T(a_fault_anywhere),
+        T(a_disk_fault_anywhere),
+        T(files_unsynced),
         T(a_crash_anywhere_in_a_commit),
         T(a_power_loss_anywhere_in_a_commit),
     };
