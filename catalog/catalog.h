@@ -70,6 +70,7 @@ struct head;      /* immutable, reference counted: one state of a branch */
     X(adopted, "snapshot files adopted at catch-up")                                               \
     X(forked, "times a branch was found forked")                                                   \
     X(head_changed, "alarms: the head's file had other content than recorded")                     \
+    X(believed, "heads of external tables that others took away: the newest on disk is the head")  \
     X(rollbacks, "rollbacks done")                                                                 \
     X(intents_resumed, "open intents finished at start or first use")                              \
     X(purged, "table directories deleted")                                                         \

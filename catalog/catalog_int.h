@@ -366,6 +366,11 @@ void branch_file_seen(struct ctx *cx, struct branch *br,
 struct file_id file_id_of(const struct io_stat *st);
 bool file_id_eq(const struct file_id *a, const struct file_id *b);
 
+/* --- believe.c (strand) --- */
+/* The head's file is gone or another: the newest snapshot on disk becomes the head. 1: it is; 0: none can be, *ret_why
+ * says why. E_UNKNOWN: it is begun. */
+int branch_believe(struct ctx *cx, struct branch *br, str *ret_why) WARN_UNUSED;
+
 /* --- record.c (strand) --- */
 struct commit_pending { /* a snapshot that is a file and not in the store yet */
     struct head *head;  /* a reference */
@@ -473,6 +478,7 @@ int branch_drop_finish(struct ctx *cx, struct branch *br) WARN_UNUSED;
 int branch_rename_finish(struct ctx *cx, struct branch *br) WARN_UNUSED;
 int forward_finish(struct ctx *cx, struct branch *br) WARN_UNUSED;
 int replace_finish(struct ctx *cx, struct branch *br) WARN_UNUSED;
+int believe_finish(struct ctx *cx, struct branch *br) WARN_UNUSED;
 /* Files of a branch above an id (history.c); each can be repeated. */
 int history_delete_snapshots(struct ctx *cx, struct branch *br, int64_t above) WARN_UNUSED;
 int history_delete_changelogs(struct ctx *cx, struct branch *br, int64_t above) WARN_UNUSED;

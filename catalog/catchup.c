@@ -1,8 +1,8 @@
 /* catchup.c - the snapshot files are the truth; this brings what we hold in line with them.
  *
  * Two stats a turn when nothing happened behind our back:
- *  1. the head's file: gone -> forked; changed (inode, size, ctime) -> read it; other content is an
- *     alarm, and the file is believed.
+ *  1. the head's file: gone -> forked, or believe.c if the table is external; changed (inode, size,
+ *     ctime) -> read it; other content is an alarm, and the file is believed (likewise).
  *  2. snapshot-(head+1): there after a crash between creation and record, or when a file-system
  *     catalog committed. It is adopted if it continues the head, and so on; if not, the branch is
  *     forked: reads go on, changes wait for a person. A file past a gap is never looked at.
@@ -271,11 +271,27 @@ static int unreadable_found(struct ctx *cx, struct branch *br, int64_t id)
     return 0;
 }
 
+/* The files of an external table are the clients' to change: what they come to is believed, if there is
+ * anything. */
 static int head_gone(struct ctx *cx, struct branch *br)
 {
-    fork_found(cx, br, br->head->id,
-               "is the head and its file is gone; put the file back (what GET snapshot answers "
-               "under snapshot.snapshot is its text)");
+    static const char back[] = "put the file back (what GET snapshot answers under "
+                               "snapshot.snapshot is its text)";
+    str why = STR_NONE, text;
+    int believed = br->table->external ? branch_believe(cx, br, &why) : 0;
+    if (believed != 0)
+        return believed < 0 ? believed : 0;
+    if (why.p) {
+        why = str_shortened(&cx->arena, why, WHAT_SHOWN);
+        if (!why.p)
+            return ctx_nomem(cx);
+        TRY(ctx_text(cx, &text,
+                     "is the head and its file is gone, and no other can be the head (%.*s); %s",
+                     STR(why), back));
+    } else {
+        TRY(ctx_text(cx, &text, "is the head and its file is gone; %s", back));
+    }
+    fork_found(cx, br, br->head->id, text.p);
     return 0;
 }
 
@@ -304,6 +320,12 @@ static int head_changed(struct ctx *cx, struct branch *br, const struct io_stat 
     COUNT(br->table->cat, head_changed);
     log_warn("catalog", "head.changed", LS("table", branch_full_name(cx, br)),
              LI("snapshot", h->id), LS("uuid", s.uuid), LS("uuid_before", h->uuid));
+    if (br->table->external) { /* rolled back and committed to: what is before it may be new, too */
+        str why;
+        int believed = branch_believe(cx, br, &why);
+        if (believed != 0)
+            return believed < 0 ? believed : 0;
+    }
     outcome_ring_forget(&br->recent, h->id - 1);
     return take(cx, br, &s, "snapshot.believe", st, NULL);
 }

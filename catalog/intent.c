@@ -26,6 +26,7 @@ static const struct {
     {"branch-rename", branch_rename_finish},
     {"forward", forward_finish},
     {"replace", replace_finish},
+    {"believe", believe_finish},
 };
 
 static int (*finisher(str kind))(struct ctx *cx, struct branch *br)

@@ -515,7 +515,7 @@ class Foreign:
     all its commits are asked for, and its old snapshots are adopted one by one."""
 
     def __init__(self, path, schema, j, registered):
-        self.db, self.name = accepted.database(), raw.unique("made")
+        self.db, self.name, self.registered = accepted.database(), raw.unique("made"), registered
         self.full = "%s.%s" % (self.db, self.name)
         self.fields, self.options = schema["fields"], schema["options"]
         self.where = os.path.relpath(path, accepted.outside("made")) + (", registered" if registered else ", moved in")
@@ -600,7 +600,10 @@ def taken_over(t, j, whole):
     j.on("tag", t, "before")
     j.overwrite(t, {}, [t.row(903)], **{"dynamic-partition-overwrite": "false"})
     t.same([] if postponed else t.shown([t.row(903)]), "overwritten")
-    python().catalog.rollback_to(t.full, Instant.tag("before"))
+    if t.registered:  # in the files
+        j.on("rollback-tag", t, "before")
+    else:
+        python().catalog.rollback_to(t.full, Instant.tag("before"))
     t.same(rows, "rolled back", j)
     j.write(t, [t.row(904)])
     t.write_python(905)
@@ -671,6 +674,53 @@ def test_tables_of_catalogs_of_files():
             t.write(python(), new(7, *extra)).check()
             j.compact(t, **{"compaction.min.file-num": "2"})
             t.write(j, new(8, *extra)).check()
+
+
+def believed():
+    line = next(x for x in accepted.http().get("/metrics").ok().body.decode().splitlines()
+                if x.startswith("latch_believed_total "))
+    return int(line.split()[1])
+
+
+def test_java_rolls_external_tables_back():
+    """In the files, without asking: also where nobody looks until it has committed again, and where the head
+    that was known has expired."""
+    j = jvm()
+    few = {"snapshot.num-retained.min": "1", "snapshot.num-retained.max": "1", "snapshot.time-retained": "1 ms"}
+    for layout in (pk(), append()):
+        for registered in (True, False):
+            name = raw.unique("back")
+            if registered:
+                root = accepted.outside(name)
+                t = Table(layout, name=name, maker=FilesMaker(root, j)).write(j, new(0))
+                j.open(accepted.server())
+                j.on("register", t, "file://%s/%s.db/%s" % (root, t.db, name))
+            else:
+                outside = copy.deepcopy(layout)
+                outside.options["path"] = "file://" + accepted.outside(name)
+                t = Table(outside, j, name=name).write(j, new(0))
+            kept, before = list(t.rows), believed()
+            t.write(j, new(1)).write(python(), new(2)).write(j, new(3)).check()
+            assert len(j.kinds(t)) == 4
+
+            j.on("rollback", t, 1)
+            t.rows = list(kept)
+            assert latch.state_of(accepted.http(), t.db, t.name).ok().json()["snapshotId"] == 1
+            assert believed() == before + 1
+            t.check(jvm(), python())
+            t.write(j, new(4)).write(python(), new(5)).write(j, new(6)).check()
+            t.check(jvm("1.3.1"), python())
+
+            j.on("rollback", t, 2)  # and nobody looks
+            t.rows = list(kept)
+            t.expect(new(4))
+            t.write(j, new(7)).write(python(), new(8)).check(jvm(), python())
+            assert believed() > before + 1
+
+            for i in range(9, 12):
+                t.write(j, new(i), **few)
+            t.check(jvm(), python())
+            t.write(python(), new(12)).write(j, new(13)).check()
 
 
 class FilesMaker:
