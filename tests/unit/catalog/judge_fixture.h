@@ -164,45 +164,52 @@ FN str everything(const char *object)
     return all;
 }
 
-FN struct table_state *state_anew(struct branch *br, const struct head *h,
-                                  const struct state_opts *o)
+struct state_seen {
+    bool there, equal;
+    uint64_t at, head;
+    struct buf diff;
+};
+
+static int state_anew(struct ctx *cx, struct branch *br, struct table_state **ret)
 {
-    struct table_state *st = NULL;
     struct snapshot s;
     struct meta_dir dir = {f.io, str_of(br->table->dir)};
-    struct state_opts roomy = *o; /* it may be at the very limit */
+    struct state_opts roomy = *state_options(br->state); /* it may be at the very limit */
     roomy.max_bytes = (size_t)1 << 30;
-    if (h)
-        assert_int_equal(snapshot_decode_file(&f.cx, h->json, S("head"), &s), 0);
-    if (state_load(&f.cx, &dir, h ? &s : NULL, &roomy, &st) != 0)
-        fail_msg("state: %s", f.cx.err.msg);
-    return st;
+    if (br->head)
+        TRY(snapshot_decode_file(cx, br->head->json, S("head"), &s));
+    return state_load(cx, &dir, br->head ? &s : NULL, &roomy, ret);
+}
+
+/* On the strand, to which the state belongs: an eviction may be under way. No catch-up. */
+static int turn_state(struct ctx *cx, struct branch *br, void *arg)
+{
+    struct state_seen *seen = arg;
+    struct table_state *st;
+    *seen = (struct state_seen){.there = br->state != NULL,
+                                .at = atomic_load(&br->state_text),
+                                .head = head_text(br->head)};
+    if (!br->state)
+        return 0;
+    TRY(state_anew(cx, br, &st));
+    seen->equal = state_equal(br->state, st) && !state_broken(br->state);
+    int rc = state_diff(cx, br->state, st, 10, &seen->diff);
+    state_free(st);
+    return rc;
 }
 
 /* A state in memory is that of its head, and what its files say. Gives back whether there is one. */
 FN bool state_is_right(const char *object)
 {
-    struct branch *br;
-    OK(&f, fx_branch(&f, object, &br));
-    struct head *h = head_peek(br);
-    bool there = br->state != NULL;
-    uint64_t at = atomic_load(&br->state_text);
-    struct buf diff = {0};
-    bool equal = true;
-    if (there) {
-        struct table_state *st = state_anew(br, h, state_options(br->state));
-        equal = state_equal(br->state, st) && !state_broken(br->state);
-        assert_int_equal(state_diff(&f.cx, br->state, st, 10, &diff), 0);
-        state_free(st);
-    }
-    uint64_t text = head_text(h);
-    head_unref(h);
-    branch_unref(br);
-    if (!equal)
-        fail_msg("the state is not what the files say:\n%.*s", STR(buf_str(&diff)));
-    buf_done(&diff);
-    assert_int_equal(at, there ? text : 0);
-    return there;
+    struct ctx cx;
+    struct state_seen seen = {0};
+    fx_begin(&cx);
+    OK(&f, fx_end(&f, &cx, turn_on(&cx, &f, object, turn_state, &seen)));
+    if (seen.there && !seen.equal)
+        fail_msg("the state is not what the files say:\n%.*s", STR(buf_str(&seen.diff)));
+    buf_done(&seen.diff);
+    assert_int_equal(seen.at, seen.there ? seen.head : 0);
+    return seen.there;
 }
 
 static char said[sizeof((struct err_rec *)0)->msg];
