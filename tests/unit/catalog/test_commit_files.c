@@ -290,7 +290,7 @@ static const struct bad {
     ALWAYS("file-twice", "same level", adds_what_it_deletes),
     ALWAYS("file-twice", "another size or number of rows", uses_a_name_again),
     WARM_ONLY("file-twice", "committed before", adds_gone),
-    WARM_ONLY("file-twice", "may take it for deleted", overwrites_with_gone),
+    WARM_ONLY("file-twice", "it adds \"x\"", overwrites_with_gone),
     ALWAYS("file-missing", "\"lost\"", file_is_missing),
     ALWAYS("file-missing", "partition dt=r", all_are_missing),
     ALWAYS("file-bad", "with 100 bytes, but the file has 13", size_is_wrong),
