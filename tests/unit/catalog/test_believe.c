@@ -449,11 +449,12 @@ static void a_failure_anywhere(void **state)
 /* --- while it goes on ------------------------------------------------------------------------- */
 
 static bool rewrite;
+static enum fx_op when;
 
 static void goes_further(struct fx *fx, enum fx_op op, bool after, str path)
 {
     (void)path;
-    if (op != ST_intent_begin || !after)
+    if (op != when || !after)
         return;
     str three = layout_snapshot(&fx->cx.arena, S("d.db/mine"), S("main"), 3);
     struct draft other = d[3];
@@ -470,6 +471,7 @@ static void the_files_change_meanwhile(void **state)
     for (int i = 0; i < 2; i++) {
         struct seen s;
         rewrite = i == 1;
+        when = ST_intent_begin;
         again(0);
         gone(3, 5);
         fx_hook(&f, goes_further, NULL);
@@ -486,6 +488,23 @@ static void the_files_change_meanwhile(void **state)
             goes_on_from(&d[2]);
         }
     }
+}
+
+/* After it was read: the next turn sees it. */
+static void the_files_change_a_moment_later(void **state)
+{
+    (void)state;
+    struct seen s;
+    struct draft other = d[3];
+    snprintf(other.user, sizeof other.user, "java");
+    rewrite = true;
+    when = ST_outcome_of;
+    gone(3, 5);
+    fx_hook(&f, goes_further, NULL);
+    OK(&f, fx_head(&f, "t", &s));
+    fx_hook(&f, NULL, NULL);
+    SAME(s.json, fx_snapshot(&f, &d[3]));
+    head_is(&other, -1);
 }
 
 /* Begun, and the process died; the disk is not there when it starts again. */
@@ -527,6 +546,7 @@ int main(void)
         T(a_crash_anywhere),
         T(a_failure_anywhere),
         T(the_files_change_meanwhile),
+        T(the_files_change_a_moment_later),
         T(a_disk_that_went_meanwhile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
