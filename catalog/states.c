@@ -47,20 +47,37 @@ void states_remove(struct branch *br)
     pthread_mutex_unlock(&s->mu);
 }
 
+static void evict_end(struct branch *br)
+{
+    struct states *s = &br->table->cat->states;
+    pthread_mutex_lock(&s->mu);
+    br->evicting = false;
+    pthread_mutex_unlock(&s->mu);
+    branch_unref(br);
+}
+
+/* Still to go, and not used again meanwhile? */
+static bool must_go(struct branch *br)
+{
+    struct catalog *c = br->table->cat;
+    pthread_mutex_lock(&c->states.mu);
+    bool over = c->states.bytes > c->o.state_memory && br != c->states.newest;
+    pthread_mutex_unlock(&c->states.mu);
+    return over && br->state;
+}
+
+/* Work that waits may want the state: it goes first, and if it used it, another one has been chosen. */
 static void evict_run(struct strand_task *task)
 {
     struct branch *br = (struct branch *)((char *)task - offsetof(struct branch, evict));
-    struct catalog *c = br->table->cat;
-    pthread_mutex_lock(&c->states.mu);
-    br->evicting = false;
-    bool over = c->states.bytes > c->o.state_memory;
-    pthread_mutex_unlock(&c->states.mu);
-    if (over && br->state && !strand_waits(&br->strand)) {
+    if (must_go(br) && strand_waits(&br->strand) && strand_post(&br->strand, task) == 0)
+        return;
+    if (must_go(br)) {
         state_keep_now(br);
         branch_state_drop(br);
-        COUNT(c, states_evicted);
+        COUNT(br->table->cat, states_evicted);
     }
-    branch_unref(br);
+    evict_end(br);
 }
 
 /* The oldest whose eviction would bring it below the budget; each with a reference. mu is held. */
@@ -95,12 +112,8 @@ void states_touch(struct branch *br)
     pthread_mutex_unlock(&s->mu);
     for (size_t i = 0; i < n; i++) {
         victims[i]->evict.fn = evict_run;
-        if (strand_post(&victims[i]->strand, &victims[i]->evict) == 0)
-            continue;
-        pthread_mutex_lock(&s->mu);
-        victims[i]->evicting = false;
-        pthread_mutex_unlock(&s->mu);
-        branch_unref(victims[i]);
+        if (strand_post(&victims[i]->strand, &victims[i]->evict) < 0)
+            evict_end(victims[i]);
     }
 }
 

@@ -379,7 +379,8 @@ static void states_make_room_for_each_other(void **state)
         usleep(1000);
     struct cat_counts c = fx_counts(&f);
     assert_true(c.states <= 1); /* the one that was used last */
-    assert_true(c.states_evicted > 10);
+    /* A state also goes with its handle, whichever comes first. */
+    assert_true(c.states_evicted > 0 && c.states_evicted + c.tables_evicted > 10);
     assert_int_equal(c.forked, 0);
 }
 
