@@ -137,7 +137,7 @@ struct fx {
     bool dead;
     int calls[OP_COUNT];
     void (*hook)(struct fx *f, enum fx_op op, bool after, str path);
-    void *hook_arg;
+    _Atomic(void *) hook_arg; /* hooks read it without mu */
 
     struct pool *strands, *loads, *bg;
     struct catalog_opts o;
