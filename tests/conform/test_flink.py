@@ -11,6 +11,7 @@ import flink  # noqa: E402
 import java  # noqa: E402
 import latch  # noqa: E402
 import raw  # noqa: E402
+import rawfiles  # noqa: E402
 
 _state = {}
 MANY_TYPES = (  # column, its type, a literal, what comes back
@@ -453,6 +454,50 @@ def test_expire_snapshots():
     assert select(name, hint=at("scan.tag-name", "kept")) == [(0, "v")]
     assert len(select(name)) == 4
     refused("SELECT * FROM %s %s" % (name, at("scan.snapshot-id", 1)), "1")
+
+
+NULLABLE_ROW = {"type": "record", "name": "row", "fields": [
+    {"name": "k", "type": ["null", "long"], "default": None},
+    {"name": "v", "type": ["null", "string"], "default": None}]}
+
+
+def native(table, k):
+    """Commits a data file of one row without a library of Paimon's."""
+    data = rawfiles.avro_write(NULLABLE_ROW, [{"k": k, "v": "n%d" % k}])
+    name = "data-%s-0.avro" % raw.new_uuid()
+    os.makedirs(table.file("bucket-0"), exist_ok=True)
+    with open(table.file("bucket-0", name), "wb") as out:
+        out.write(data)
+    table.client.post("/latch" + table.url + "/commits", {"add": [
+        {"bucket": 0, "fileName": name, "fileSize": len(data), "rowCount": 1}]}).ok()
+
+
+def test_what_the_server_wrote():
+    """Native commits and manifests that the server merged: Flink reads them, writes on, merges and expires."""
+    server = latch.Server(env={"LATCH_UPKEEP_MERGE": "on"})
+    c = server.client()
+    db = raw.create_database(c)
+    f().open(server, name="native")
+    try:
+        name = db + ".t"
+        f().sql("CREATE TABLE %s (k BIGINT, v STRING) WITH ('bucket'='-1', 'file.format'='avro')" % name)
+        insert(name, (0, "n0"))
+        table = raw.Table(c, db, "t")
+        for k in range(1, 36):
+            native(table, k)
+        latch.eventually(lambda: "latch_merges_done_total 1" in c.get("/metrics", token=None).body.decode(),
+                         "a merge")
+        wanted = [(k, "n%d" % k) for k in range(36)]
+        assert select(name) == wanted
+        insert(name, (36, "n36"))
+        f().sql("CALL sys.compact_manifest('%s')" % name)
+        f().sql("CALL sys.expire_snapshots(`table` => '%s', retain_max => 2, retain_min => 1)" % name)
+        assert select(name) == wanted + [(36, "n36")]
+        native(table, 37)
+        assert select(name) == wanted + [(36, "n36"), (37, "n37")]
+        assert latch.state_of(c, db, "t").ok().json()["equal"]
+    finally:
+        f()("catalog", "USE CATALOG `latch`")
 
 
 # --- streams ----------------------------------------------------------------------------------------------
