@@ -101,8 +101,11 @@ static void sweep_temps(struct ctx *cx, struct branch *br)
 {
     struct io *io = br->table->io;
     str dir = str_of(br->table->dir);
-    sweep(cx, br, layout_snapshot_dir(&cx->arena, dir, str_of(br->name)), layout_is_temp,
-          io->ops->del);
+    str folders[] = {layout_snapshot_dir(&cx->arena, dir, str_of(br->name)),
+                     layout_schema_dir(&cx->arena, dir, str_of(br->name)),
+                     layout_tag_dir(&cx->arena, dir, str_of(br->name))};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        sweep(cx, br, folders[i], layout_is_temp, io->ops->del);
     if (layout_is_main(str_of(br->name)) && !br->intent_id)
         sweep(cx, br, layout_branch_dir(&cx->arena, dir), is_stage, io->ops->remove_tree);
 }

@@ -412,7 +412,7 @@ class Replacer:
         state = latch.state_of(t.client, t.database, t.name).ok().json()
         assert state["equal"] and not state["forked"] and state["files"] == head["fileCount"], (state, head)
         assert t.read_snapshot(head["snapshot"]["id"]) == head["snapshot"]
-        files = os.listdir(t.file("schema"))
+        files = [n for n in os.listdir(t.file("schema")) if not n.endswith(".tmp")]  # of a kill: swept later
         assert sorted(files) == sorted("schema-%d" % i for i in range(info["schemaId"] + 1)), files
         same = (state["files"], state["rows"]) == (len(of), sum(f.rows for f in of.values()))
         return (head["snapshot"]["id"], info["schemaId"], info["schema"]["options"].get("x"),

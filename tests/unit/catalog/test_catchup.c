@@ -654,24 +654,32 @@ static void a_fork_does_not_keep_a_table_from_being_dropped(void **state)
 static void old_temporary_files_are_swept(void **state)
 {
     (void)state;
+    static const char *const folders[] = {"snapshot", "schema", "tag"};
     struct draft d = {0};
+    str temp[3], other[3];
     fx_grow(&f, "t", &d, 1, true);
-    str dir = fx_text(&f, "%.*s/snapshot", STR(fx_dir(&f, "t")));
-    char uuid[UUID_LEN + 1];
-    rand_uuid(uuid);
-    str temp = fx_text(&f, "%.*s/.snapshot-2.%s.tmp", STR(dir), uuid);
-    str other = fx_text(&f, "%.*s/notes.txt", STR(dir));
-    fx_write(&f, temp, S("half"));
-    fx_write(&f, other, S("mine"));
+    for (int i = 0; i < 3; i++) {
+        str dir = fx_text(&f, "%.*s/%s", STR(fx_dir(&f, "t")), folders[i]);
+        char uuid[UUID_LEN + 1];
+        rand_uuid(uuid);
+        temp[i] = fx_text(&f, "%.*s/.%s-2.%s.tmp", STR(dir), folders[i], uuid);
+        other[i] = fx_text(&f, "%.*s/notes.txt", STR(dir));
+        assert_int_equal(io_mkdirs(f.io, &f.cx, dir), 0);
+        fx_write(&f, temp[i], S("half"));
+        fx_write(&f, other[i], S("mine"));
+    }
     fx_restart(&f);
     head_is(&d);
-    assert_true(fx_exists(&f, temp)); /* a foreign writer may be at it */
+    for (int i = 0; i < 3; i++)
+        assert_true(fx_exists(&f, temp[i])); /* a foreign writer may be at it */
     fx_restart(&f);
     clock_wall_shift_ms(2 * 3600 * 1000);
     head_is(&d);
     clock_wall_shift_ms(0);
-    assert_false(fx_exists(&f, temp));
-    assert_true(fx_exists(&f, other));
+    for (int i = 0; i < 3; i++) {
+        assert_false(fx_exists(&f, temp[i]));
+        assert_true(fx_exists(&f, other[i]));
+    }
 }
 
 /* --- what readers of files see ---------------------------------------------------------------- */

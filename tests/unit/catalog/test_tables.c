@@ -896,7 +896,8 @@ static void a_handle_does_not_grow_by_renames(void **state)
     struct draft d = {0};
     fx_table(&f, "a");
     fx_grow(&f, "a", &d, 1, true);
-    for (int i = 0; i < 300; i++) {
+    /* It is given up when nobody holds it; on a busy machine the last turn often still does. */
+    for (int i = 0; i < 300 || (fx_counts(&f).tables_loaded < 3 && i < 5000) || i % 2; i++) {
         OK(&f, fx_rename(&f, i % 2 ? "b" : "a", i % 2 ? "a" : "b"));
         assert_int_equal(fx_head_id(&f, i % 2 ? "a" : "b"), 1);
     }
