@@ -27,7 +27,6 @@ struct io_local {
     bool has_links; /* link(2) creates a name exclusively; else renameat2(RENAME_NOREPLACE) does */
     struct pool *syncs;      /* NULL: one after another */
     _Atomic int64_t sync_us; /* mean of the last fsyncs */
-    _Atomic int syncing;     /* callers that sync right now */
 };
 
 /* A name in a directory that is held open, so that nothing above it matters any more. */

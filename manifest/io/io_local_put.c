@@ -2,15 +2,15 @@
  *
  * The file itself is written under a temporary name and linked to its own, because a name that others
  * wait for must never stand for half a file. What it needs and nobody looks for before (names with a
- * uuid) is made under its own name at once: a rename each costs as much as the file. A crash leaves such
+ * uuid) is made under its own name at once. A crash leaves such
  * a file as it leaves a temporary one, an orphan that nothing names.
  *
  * Invariants: nothing of this call is left when it fails before the link, and only files that were
  * created here (O_EXCL) are removed. Each directory is opened once and synced once; at most OPEN_MAX new
  * files stay open until they are synced, others are opened again for that.
  *
- * O_TMPFILE would save a name that comes and goes (5 of 850 us), but on ext4 without a journal the link
- * count of 1 then reaches the disk only with another fsync of the file after the link.
+ * O_TMPFILE saves no time that could be measured, and makes the file nameless until the link: where a file
+ * system keeps no journal, its link count may then not be on disk when its name is.
  *
  * Threads: any. */
 #include "manifest/io/io_local_int.h"

@@ -6,8 +6,7 @@
  * opened and their writing started first, then each fsync goes to the pool; the caller's thread
  * takes what the pool refuses, and the last one. On a disk that is fast and idle an fsync takes less
  * than waking a thread for it (0.15 ms against 0.2 ms and more here), so the pool is used only while
- * the mean of the last ones is above WORTH_US, and while few commits sync: when many do, the disk has
- * enough to share already, and handing over would only cost.
+ * the mean of the last ones is above WORTH_US.
  *
  * A group lives on the caller's stack: the caller leaves only when `left` is 0, which the last one
  * sets under mu. */
@@ -21,7 +20,6 @@
 #define BATCH    64   /* descriptors that are open at a time */
 #define WORTH_US 1000 /* an fsync that takes longer is worth a thread */
 #define MEAN_OF  8    /* fsyncs, about, that the mean remembers */
-#define FEW      2    /* callers at a time that use the pool */
 
 struct group {
     struct io_local *l;
@@ -136,9 +134,7 @@ static void run(struct pool_item *it)
 static int run_batch(struct io_local *l, struct ctx *cx, struct job *v, size_t n)
 {
     struct group g = {l, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, n};
-    bool many = atomic_fetch_add_explicit(&l->syncing, 1, memory_order_relaxed) >= FEW;
-    bool alone =
-        many || !l->syncs || atomic_load_explicit(&l->sync_us, memory_order_relaxed) < WORTH_US;
+    bool alone = !l->syncs || atomic_load_explicit(&l->sync_us, memory_order_relaxed) < WORTH_US;
     for (size_t i = 0; i < n; i++) {
         v[i].item.fn = run;
         v[i].g = &g;
@@ -150,7 +146,6 @@ static int run_batch(struct io_local *l, struct ctx *cx, struct job *v, size_t n
     while (g.left > 0)
         pthread_cond_wait(&g.done, &g.mu);
     pthread_mutex_unlock(&g.mu);
-    atomic_fetch_sub_explicit(&l->syncing, 1, memory_order_relaxed);
     for (size_t i = 0; i < n; i++) {
         errno = v[i].err;
         if (errno)
