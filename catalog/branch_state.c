@@ -87,16 +87,23 @@ void branch_traits_forget(struct branch *br)
     traits_unref(t);
 }
 
-/* --- off the strand --------------------------------------------------------------------------- */
-
-static struct state_opts state_opts_of(const struct branch *br, const struct table_traits *traits)
+struct state_opts branch_state_opts(const struct branch *br, const struct table_traits *t)
 {
     const struct catalog_opts *o = &br->table->cat->o;
-    return (struct state_opts){.partition = traits_partition(traits),
-                               .row_ids = traits->row_ids,
+    return (struct state_opts){.partition = traits_partition(t),
+                               .row_ids = t->row_ids,
                                .max_bytes = o->state_table_max,
                                .gone_max = o->state_gone_max};
 }
+
+struct facts_opts branch_facts_opts(const struct branch *br, const struct table_traits *t)
+{
+    return (struct facts_opts){.partition = traits_partition(t),
+                               .row_ids = t->row_ids,
+                               .max_bytes = br->table->cat->o.facts_max_bytes};
+}
+
+/* --- off the strand --------------------------------------------------------------------------- */
 
 static int load(struct ctx *cx, struct branch *br, const struct table_traits *traits,
                 const struct head *h, struct table_state **ret)
@@ -104,7 +111,7 @@ static int load(struct ctx *cx, struct branch *br, const struct table_traits *tr
     struct catalog *c = br->table->cat;
     struct meta_dir dir = branch_meta_dir(br);
     struct snapshot s;
-    struct state_opts o = state_opts_of(br, traits);
+    struct state_opts o = branch_state_opts(br, traits);
     if (h)
         TRY(snapshot_decode_file(cx, h->json, STR_LIT("head"), &s));
     if (state_come_back(br, h, &o, ret))
@@ -143,33 +150,22 @@ static int load_into(struct ctx *cx, struct branch *br, const struct table_trait
     return 0;
 }
 
-static int list_names(struct ctx *cx, const struct meta_dir *d, str list, struct map *into)
-{
-    struct manifest_file *m;
-    size_t n;
-    TRY(meta_list(cx, d, list, SIZE_ANY, &m, &n));
-    for (size_t i = 0; i < n; i++)
-        if (map_put(into, m[i].name, (void *)m) < 0)
-            return ctx_nomem(cx);
-    return 0;
-}
-
 /* Of the base list those manifests that the head did not have, and, if the last verdict asked for them, those
  * that delete anything. */
 static int read_new_base(struct ctx *cx, struct branch *br, const struct head *h,
                          struct commit_facts *f)
 {
+    CLEANUP(head_lists_freep) struct head_lists *lists = NULL;
     CLEANUP(map_done) struct map known;
-    struct meta_dir dir = branch_meta_dir(br);
     bool dead = atomic_load(&br->next_dead);
     size_t n = 0, *which = ARENA_ARRAY(&cx->arena, size_t, f->n_base + 1);
     map_init(&known);
     if (!which)
         return ctx_nomem(cx);
-    if (h)
-        TRY(list_names(cx, &dir, h->base_list, &known));
-    if (h)
-        TRY(list_names(cx, &dir, h->delta_list, &known));
+    TRY(head_lists_read(cx, br, h, &lists));
+    for (size_t i = 0; i < lists->n; i++)
+        if (map_put(&known, lists->files[i].name, lists) < 0)
+            return ctx_nomem(cx);
     for (size_t i = 0; i < f->n_base; i++)
         if (!map_get(&known, f->base[i].name) || (dead && f->base[i].deleted))
             which[n++] = i;
@@ -181,12 +177,9 @@ static int read_next(struct ctx *cx, struct branch *br, const struct table_trait
 {
     struct meta_dir dir = branch_meta_dir(br);
     struct snapshot s;
-    struct facts_opts o = {.partition = traits_partition(traits),
-                           .row_ids = traits->row_ids,
-                           .max_bytes = br->table->cat->o.facts_max_bytes,
-                           .too_big_is_bad = true,
-                           .known_index =
-                               h && h->index_manifest.len ? h->index_manifest : STR_NONE};
+    struct facts_opts o = branch_facts_opts(br, traits);
+    o.too_big_is_bad = true;
+    o.known_index = h && h->index_manifest.len ? h->index_manifest : STR_NONE;
     int64_t id = (h ? h->id : 0) + 1;
     int rc = snapshot_load(cx, br, id, &s);
     if (rc == E_NOTFOUND || rc == E_CORRUPT) { /* catch-up says what is wrong with it */
@@ -264,8 +257,8 @@ int branch_gather(struct ctx *cx, struct branch *br)
         head_unref(h);
         return ctx_nomem(cx);
     }
-    ctx_init(&own,
-             GATHER_ARENA_MAX); /* one request's deadline does not end it: it serves others too */
+    /* One request's deadline does not end it: it serves others too. */
+    ctx_init(&own, GATHER_ARENA_MAX);
     int rc = gather(&own, br, h, a);
     if (rc < 0) {
         cx->err = own.err;
@@ -285,7 +278,7 @@ int branch_state_for(struct ctx *cx, struct branch *br, const struct head *h,
     struct meta_dir dir = branch_meta_dir(br);
     struct snapshot s;
     TRY(branch_traits(cx, br, &traits));
-    struct state_opts o = state_opts_of(br, traits);
+    struct state_opts o = branch_state_opts(br, traits);
     int rc = h ? snapshot_decode_file(cx, h->json, STR_LIT("head"), &s) : 0;
     if (rc == 0)
         rc = state_load_for(cx, &dir, h ? &s : NULL, &o, f, ret);

@@ -293,6 +293,9 @@ struct head *head_peek(struct branch *br); /* with a reference; NULL: none (any 
 /* --- branch_state.c --------------------------------------------------------------------------- */
 /* With a reference. (any thread that may block) */
 int branch_traits(struct ctx *cx, struct branch *br, struct table_traits **ret) WARN_UNUSED;
+/* What states and facts of this branch are made with; `known_index` is not set. They borrow from t. */
+struct state_opts branch_state_opts(const struct branch *br, const struct table_traits *t);
+struct facts_opts branch_facts_opts(const struct branch *br, const struct table_traits *t);
 void branch_traits_forget(struct branch *br); /* the schema changed */
 /* The live files at the head, after branch_enter. E_NEED; E_CORRUPT: its own files are damaged (a
  * message for people). STATE_STREAM: it is too large to be held. (strand) */
@@ -367,8 +370,8 @@ struct file_id file_id_of(const struct io_stat *st);
 bool file_id_eq(const struct file_id *a, const struct file_id *b);
 
 /* --- believe.c (strand) --- */
-/* The head's file is gone or another: the newest snapshot on disk becomes the head. 1: it is; 0: none can be, *ret_why
- * says why. E_UNKNOWN: it is begun. */
+/* The head's file is gone or another: the newest snapshot on disk becomes the head. 1: it is; 0: none can
+ * be, *ret_why says why. E_UNKNOWN: it is begun. */
 int branch_believe(struct ctx *cx, struct branch *br, str *ret_why) WARN_UNUSED;
 
 /* --- record.c (strand) --- */

@@ -133,12 +133,9 @@ static int into_words(struct ctx *cx, struct commit_facts *f, int rc)
     return f->bad.p ? 0 : ctx_nomem(cx);
 }
 
-static int read_list(struct ctx *cx, struct commit_facts *f, str name, struct opt_i64 size,
-                     struct fact_manifest **ret, size_t *ret_n)
+int facts_manifests(struct ctx *cx, struct commit_facts *f, const struct manifest_file *m, size_t n,
+                    struct fact_manifest **ret)
 {
-    struct manifest_file *m;
-    size_t n;
-    TRY(meta_list(cx, &f->dir, name, size, &m, &n));
     struct fact_manifest *v = ARENA_ARRAY(&f->arena, struct fact_manifest, n + 1);
     if (!v)
         return facts_too_big(cx, f);
@@ -149,6 +146,16 @@ static int read_list(struct ctx *cx, struct commit_facts *f, str name, struct op
             return facts_too_big(cx, f);
     }
     *ret = v;
+    return 0;
+}
+
+static int read_list(struct ctx *cx, struct commit_facts *f, str name, struct opt_i64 size,
+                     struct fact_manifest **ret, size_t *ret_n)
+{
+    struct manifest_file *m;
+    size_t n;
+    TRY(meta_list(cx, &f->dir, name, size, &m, &n));
+    TRY(facts_manifests(cx, f, m, n, ret));
     *ret_n = n;
     return 0;
 }

@@ -11,6 +11,9 @@ int facts_new(struct ctx *cx, const struct meta_dir *d, const struct snapshot *s
 int facts_add(struct ctx *cx, struct commit_facts *f, const struct manifest_entry *e) WARN_UNUSED;
 int facts_schemas(struct ctx *cx, struct commit_facts *f) WARN_UNUSED;
 bool facts_copy(struct arena *a, str *s);
+/* What a list says of manifests, none of them read yet, in f's arena. */
+int facts_manifests(struct ctx *cx, struct commit_facts *f, const struct manifest_file *m, size_t n,
+                    struct fact_manifest **ret) WARN_UNUSED;
 int facts_too_big(struct ctx *cx, const struct commit_facts *f);
 /* What an entry counts for in the sum of its manifest. */
 static inline uint64_t fact_sum(const struct fact *e)

@@ -28,8 +28,8 @@ static int somebody_was_first(struct ctx *cx, struct commit *cm, str path)
     bool same = rc == 0 && snapshot_same(&cm->snap, &there);
     ctx_reset_err(cx);
     rc = branch_catch_up(cx, br);
-    if (rc == E_NEED &&
-        same) /* it is ours, and told as such: it must not end in "nothing was done" */
+    /* It is ours, and told as such: it must not end in "nothing was done". */
+    if (rc == E_NEED && same)
         rc = branch_gather(cx, br) < 0 ? E_IO : branch_catch_up(cx, br);
     if (rc < 0)
         return same ? (cx->err.code = E_UNKNOWN) : rc;

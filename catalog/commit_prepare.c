@@ -64,11 +64,8 @@ static int read_facts(struct ctx *cx, struct commit *cm, const struct head *h)
     struct branch *br = cm->br;
     struct meta_dir dir = branch_meta_dir(br);
     TRY(commit_traits(cx, cm));
-    struct facts_opts o = {.partition = traits_partition(cm->traits),
-                           .row_ids = cm->traits->row_ids,
-                           .max_bytes = br->table->cat->o.facts_max_bytes,
-                           .known_index =
-                               h && h->index_manifest.len ? h->index_manifest : STR_NONE};
+    struct facts_opts o = branch_facts_opts(br, cm->traits);
+    o.known_index = h && h->index_manifest.len ? h->index_manifest : STR_NONE;
     return facts_read(cx, &dir, &cm->snap, &o, &cm->facts);
 }
 

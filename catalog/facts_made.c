@@ -9,22 +9,6 @@
 #include "proto/base/hash.h"
 #include "proto/base/mem.h"
 
-static int manifests(struct ctx *cx, struct commit_facts *f, const struct manifest_file *m,
-                     size_t n, struct fact_manifest **ret)
-{
-    struct fact_manifest *v = ARENA_ARRAY(&f->arena, struct fact_manifest, n + 1);
-    if (!v)
-        return facts_too_big(cx, f);
-    for (size_t i = 0; i < n; i++) {
-        v[i] = (struct fact_manifest){
-            .name = m[i].name, .size = m[i].size, .added = m[i].added, .deleted = m[i].deleted};
-        if (!facts_copy(&f->arena, &v[i].name))
-            return facts_too_big(cx, f);
-    }
-    *ret = v;
-    return 0;
-}
-
 /* --- base manifests that were read before ----------------------------------------------------- */
 
 static int take_dead(struct ctx *cx, struct commit_facts *f, const struct commit_facts *read,
@@ -72,7 +56,7 @@ static int make(struct ctx *cx, struct commit_facts *f, const struct facts_made 
 {
     for (size_t i = 0; i < in->n; i++)
         TRY(facts_add(cx, f, &in->entries[i]));
-    TRY(manifests(cx, f, in->base, in->n_base, &f->base));
+    TRY(facts_manifests(cx, f, in->base, in->n_base, &f->base));
     f->n_base = in->n_base;
     if (in->read)
         TRY(take_read(cx, f, in->read));
@@ -104,8 +88,8 @@ int facts_made_names(struct ctx *cx, struct commit_facts *f, const struct snapsh
     f->delta_list = s->delta_manifest_list;
     if (!facts_copy(&f->arena, &f->base_list) || !facts_copy(&f->arena, &f->delta_list))
         return facts_too_big(cx, f);
-    TRY(manifests(cx, f, delta, n_delta, &f->delta));
-    TRY(manifests(cx, f, changelog, n_changelog, &f->changelog));
+    TRY(facts_manifests(cx, f, delta, n_delta, &f->delta));
+    TRY(facts_manifests(cx, f, changelog, n_changelog, &f->changelog));
     f->n_delta = n_delta;
     f->n_changelog = n_changelog;
     for (size_t i = 0; i < n_delta; i++) {

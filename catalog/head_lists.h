@@ -17,6 +17,10 @@ struct head_lists {
 int head_lists_read(struct ctx *cx, struct branch *br, const struct head *h,
                     struct head_lists **ret) WARN_UNUSED;
 void head_lists_free(struct head_lists *l); /* NULL is fine */
+static inline void head_lists_freep(struct head_lists **l)
+{
+    head_lists_free(*l);
+}
 
 /* Those that the branch keeps for its head; NULL: none. (strand) */
 const struct head_lists *branch_lists(const struct branch *br);

@@ -180,18 +180,11 @@ static int read_options(struct ctx *cx, struct native *nc)
     return 0;
 }
 
-static struct facts_opts facts_opts_of(const struct native *nc)
-{
-    return (struct facts_opts){.partition = traits_partition(nc->cm.traits),
-                               .row_ids = nc->cm.traits->row_ids,
-                               .max_bytes = nc->cm.br->table->cat->o.facts_max_bytes};
-}
-
 /* Facts of the body alone: entries in the places that they will have. */
 static int make_probe(struct ctx *cx, struct native *nc)
 {
     struct meta_dir dir = branch_meta_dir(nc->cm.br);
-    struct facts_opts o = facts_opts_of(nc);
+    struct facts_opts o = branch_facts_opts(nc->cm.br, nc->cm.traits);
     struct facts_made made = {.n = nc->files.n_gone + nc->files.n_add};
     struct snapshot s = nc->cm.snap;
     struct manifest_entry *e = ARENA_ARRAY(&cx->arena, struct manifest_entry, made.n + 1);
@@ -426,7 +419,7 @@ static int state_facts(struct ctx *cx, struct native *nc)
 {
     struct commit *cm = &nc->cm;
     struct meta_dir dir = branch_meta_dir(cm->br);
-    struct facts_opts o = facts_opts_of(nc);
+    struct facts_opts o = branch_facts_opts(nc->cm.br, nc->cm.traits);
     struct facts_made made = {.entries = nc->delta,
                               .n = nc->n_delta,
                               .base = nc->base,

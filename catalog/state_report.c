@@ -8,7 +8,6 @@
 
 #define DIFF_LINES 20
 #define TRIES_MAX  2 /* off the strand */
-#define READ_ARENA ((size_t)256 << 20)
 
 struct state_check {
     struct branch *br;
@@ -43,9 +42,9 @@ static int read_fresh(struct ctx *cx, struct state_check *ck, const struct head 
     if (h)
         TRY(snapshot_decode_file(cx, h->json, STR_LIT("head"), &s));
     TRY(branch_traits(cx, ck->br, &traits));
-    struct state_opts o = {.partition = traits_partition(traits),
-                           .row_ids = traits->row_ids,
-                           .max_bytes = 2 * ck->br->table->cat->o.state_table_max};
+    struct state_opts o = branch_state_opts(ck->br, traits);
+    o.max_bytes *= 2;
+    o.gone_max = 0;
     state_free(ck->fresh);
     ck->fresh = NULL;
     int rc = state_load(cx, &dir, h ? &s : NULL, &o, &ck->fresh);

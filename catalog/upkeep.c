@@ -95,9 +95,7 @@ static int read_back(struct ctx *cx, struct merging *m)
     struct meta_dir dir = branch_meta_dir(m->br);
     struct native_merge *r = &m->result;
     struct facts_made made = {.base = r->out, .n_base = r->n_out};
-    struct facts_opts o = {.partition = traits_partition(m->traits),
-                           .row_ids = m->traits->row_ids,
-                           .max_bytes = m->br->table->cat->o.facts_max_bytes};
+    struct facts_opts o = branch_facts_opts(m->br, m->traits);
     struct snapshot none = {.commit_user = STR_NONE};
     CLEANUP(map_done) struct map old;
     size_t n = 0, *which = ARENA_ARRAY(&cx->arena, size_t, r->n_out + 1);

@@ -67,8 +67,9 @@ static const char *wrong_range(const struct index_dvs *dv)
     return NULL;
 }
 
-static int check(struct ctx *cx, const struct index_entry *e, str manifest)
+static int check(struct ctx *cx, const void *record, str manifest)
 {
+    const struct index_entry *e = record;
     if (e->version != INDEX_MANIFEST_VERSION)
         return ctx_fail(cx, E_UNSUPPORTED, RES_NONE, STR_NONE,
                         "%.*s is an index manifest of version %d; known is %d", SHOWN(manifest),
@@ -88,13 +89,8 @@ int index_manifest_read(struct ctx *cx, str bytes, str name, struct index_entry 
                         size_t *ret_n)
 {
     void *all;
-    size_t n;
-    TRY(avro_read_all(cx, bytes, name, &index_entry_record, &all, &n));
-    struct index_entry *entries = all;
-    for (size_t i = 0; i < n; i++)
-        TRY(check(cx, &entries[i], name));
-    *ret = entries;
-    *ret_n = n;
+    TRY(avro_read_checked(cx, bytes, name, &index_entry_record, check, &all, ret_n));
+    *ret = all;
     return 0;
 }
 

@@ -26,8 +26,9 @@ const struct avro_record manifest_entry_record = {fields, sizeof fields / sizeof
 
 /* --- reading --------------------------------------------------------------------------------------------- */
 
-static int check(struct ctx *cx, const struct manifest_entry *e, str name)
+static int check(struct ctx *cx, const void *record, str name)
 {
+    const struct manifest_entry *e = record;
     if (e->version != MANIFEST_VERSION)
         return ctx_fail(cx, E_UNSUPPORTED, RES_NONE, STR_NONE,
                         "%.*s is a manifest of version %d; known is %d", SHOWN(name), e->version,
@@ -66,13 +67,8 @@ void manifest_done(struct manifest_reader *r)
 int manifest_read(struct ctx *cx, str bytes, str name, struct manifest_entry **ret, size_t *ret_n)
 {
     void *all;
-    size_t n;
-    TRY(avro_read_all(cx, bytes, name, &manifest_entry_record, &all, &n));
-    struct manifest_entry *entries = all;
-    for (size_t i = 0; i < n; i++)
-        TRY(check(cx, &entries[i], name));
-    *ret = entries;
-    *ret_n = n;
+    TRY(avro_read_checked(cx, bytes, name, &manifest_entry_record, check, &all, ret_n));
+    *ret = all;
     return 0;
 }
 

@@ -30,8 +30,9 @@ static const struct avro_field fields[] = {
 const struct avro_record manifest_file_record = {fields, sizeof fields / sizeof *fields,
                                                  sizeof(struct manifest_file)};
 
-static int check(struct ctx *cx, const struct manifest_file *m, str list)
+static int check(struct ctx *cx, const void *record, str list)
 {
+    const struct manifest_file *m = record;
     if (m->version != MANIFEST_LIST_VERSION)
         return ctx_fail(cx, E_UNSUPPORTED, RES_NONE, STR_NONE,
                         "%.*s is a manifest list of version %d; known is %d", SHOWN(list),
@@ -47,13 +48,8 @@ int manifest_list_read(struct ctx *cx, str bytes, str name, struct manifest_file
                        size_t *ret_n)
 {
     void *all;
-    size_t n;
-    TRY(avro_read_all(cx, bytes, name, &manifest_file_record, &all, &n));
-    struct manifest_file *files = all;
-    for (size_t i = 0; i < n; i++)
-        TRY(check(cx, &files[i], name));
-    *ret = files;
-    *ret_n = n;
+    TRY(avro_read_checked(cx, bytes, name, &manifest_file_record, check, &all, ret_n));
+    *ret = all;
     return 0;
 }
 

@@ -5,6 +5,8 @@
  * bytes of UTF-8 gives what Java gets from its chars. No state; any thread. */
 #include "manifest/partition_path.h"
 
+#include "proto/base/hash.h"
+
 #define SHOWN(s) ((s).len < 100 ? (int)(s).len : 100), (s).p
 
 static bool must_escape(unsigned char c)
@@ -21,15 +23,6 @@ void partition_escape(struct buf *b, str text)
         else
             buf_addc(b, (char)c);
     }
-}
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
 /* "%E9" is the character U+00E9 to Java, which are two bytes. */

@@ -119,6 +119,10 @@ void avro_read_done(struct avro_reader *r);
 /* All records, as an array in the context's arena together with what they point to. */
 int avro_read_all(struct ctx *cx, str bytes, str name, const struct avro_record *want, void **ret,
                   size_t *ret_n) WARN_UNUSED;
+/* The same when `check` says 0 to each; its error is the result. */
+typedef int avro_check_fn(struct ctx *cx, const void *record, str name);
+int avro_read_checked(struct ctx *cx, str bytes, str name, const struct avro_record *want,
+                      avro_check_fn *check, void **ret, size_t *ret_n) WARN_UNUSED;
 
 /* --- writing ------------------------------------------------------------------------------------- */
 

@@ -211,3 +211,16 @@ int avro_read_all(struct ctx *cx, str bytes, str name, const struct avro_record 
     *ret_n = g.n;
     return 0;
 }
+
+int avro_read_checked(struct ctx *cx, str bytes, str name, const struct avro_record *want,
+                      avro_check_fn *check, void **ret, size_t *ret_n)
+{
+    void *all;
+    size_t n;
+    TRY(avro_read_all(cx, bytes, name, want, &all, &n));
+    for (size_t i = 0; i < n; i++)
+        TRY(check(cx, (const char *)all + i * want->size, name));
+    *ret = all;
+    *ret_n = n;
+    return 0;
+}

@@ -12,6 +12,14 @@
 uint64_t hash64(const void *p, size_t n);
 #define SHA256_LEN 32
 void sha256(const void *p, size_t n, uint8_t out[SHA256_LEN]);
+static inline int hex_digit(char c) /* its value; -1: none */
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
 void hex_encode(const uint8_t *p, size_t n, char *out); /* 2n digits and a NUL */
 /* Equal in time that does not depend on where they differ. */
 bool secret_eq(const void *a, const void *b, size_t n);

@@ -56,15 +56,6 @@ int path_object_name(struct ctx *cx, str name, const char *what)
 
 /* --- the form encoding ------------------------------------------------------------------------ */
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* The byte that `in` begins with, or -1 for a broken escape. */
 static int decode_byte(str in, size_t *ret_taken)
 {
